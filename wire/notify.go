@@ -1,0 +1,36 @@
+package wire
+
+// Notify asks for a message to an actor once all chunks of an operation have been applied. Its message is
+// at home in no generation, so it refers to names, never to slots.
+type Notify struct {
+	Op      OpID
+	Message Message
+}
+
+// Append appends the frame.
+func (f *Notify) Append(b []byte) []byte {
+	b, head := appendHeader(b, Header{Kind: KindNotify, Body: uint32(f.Message.Size())})
+	le.PutUint64(head[8:], uint64(f.Op))
+	return AppendMessage(b, &f.Message)
+}
+
+// ParseNotify reads the frame. The record aliases body.
+func ParseNotify(h Header, head, body []byte) (OpID, Record, error) {
+	if err := (frame{h, head, body}).check(KindNotify, 16); err != nil {
+		return 0, Record{}, err
+	}
+	rec, n, err := NextRecord(body)
+	switch {
+	case err != nil:
+		return 0, Record{}, malformed(KindNotify, "its message: %v", err)
+	case n == 0:
+		return 0, Record{}, malformed(KindNotify, "its message ends after the body of %d bytes", len(body))
+	case n != len(body):
+		return 0, Record{}, malformed(KindNotify, "%d bytes after its message", len(body)-n)
+	case rec.Tag != TagMessage:
+		return 0, Record{}, malformed(KindNotify, "a record of tag %d in place of its message", rec.Tag)
+	case rec.Target.Slot != 0 || rec.Sender.Slot != 0 || rec.Type.Slot != 0:
+		return 0, Record{}, malformed(KindNotify, "its message refers to a slot")
+	}
+	return OpID(le.Uint64(head[8:])), rec, nil
+}
