@@ -65,9 +65,10 @@ func (s *Strategy) HandleFailure(system *actor.ActorSystem, supervisor actor.Sup
 	case s.config.Judge != nil:
 		s.config.Judge(supervisor, child, f, d)
 	case d.Action == Escalate:
+		// As Perform would, but with what protoactor gave for it.
 		supervisor.EscalateFailure(reason, message)
 	default:
-		Perform(supervisor, child, d)
+		Perform(supervisor, child, f, d)
 	}
 }
 
@@ -81,9 +82,9 @@ func (s *Strategy) classify(child *actor.PID, reason any, now time.Duration) Fai
 }
 
 // Perform carries a directive out as well as a supervisor without a state of its own can: a delayed restart comes
-// from a timer, and finds nobody if the child has stopped by then; Reroute and Stop stop the child. Escalate is
-// passed on with the directive as its reason.
-func Perform(supervisor actor.Supervisor, child *actor.PID, d Directive) {
+// from a timer, and finds nobody if the child has stopped by then; Reroute and Stop stop the child; Escalate
+// makes f the supervisor's own failure, for its parent to judge.
+func Perform(supervisor actor.Supervisor, child *actor.PID, f Failure, d Directive) {
 	switch d.Action {
 	case Restart:
 		if d.Delay <= 0 {
@@ -94,7 +95,7 @@ func Perform(supervisor actor.Supervisor, child *actor.PID, d Directive) {
 	case Reroute, Stop:
 		supervisor.StopChildren(child)
 	case Escalate:
-		supervisor.EscalateFailure(d, nil)
+		supervisor.EscalateFailure(&f, nil)
 	default:
 		// A policy of the user's invented an action: the safe reading is to give the rail up.
 		supervisor.StopChildren(child)
