@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -41,7 +42,7 @@ func AppendHandshake(b []byte, k Kind, m proto.Message) ([]byte, error) {
 	all, _ := appendHeader(b, Header{Kind: k, Body: uint32(size)})
 	all, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(all, m)
 	if err != nil {
-		return b, fmt.Errorf("%w: it does not encode: %w", malformed(k, "ours"), err)
+		return b, malformed(k, "a message to be sent does not encode: %v", err)
 	}
 	le.PutUint32(all[at+4:], uint32(len(all)-at-HeaderSize))
 	return all, nil
@@ -74,7 +75,7 @@ func ReadHandshake(r io.Reader, want Kind, m proto.Message) error {
 
 // noEOF makes an end of the stream inside a frame an error of its own: io.EOF means that it ended before one.
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -52,8 +52,16 @@ func ParseNodeID(b []byte) (NodeID, error) {
 	return NodeID(b), nil
 }
 
-// Token is the secret of a region's key. It prints as stars, whatever the verb, so that no log gives a region away.
+// Token is the secret of a region's key. It prints as stars, whatever prints it, so that no log gives a region away.
 type Token [16]byte
 
+// String hides the token from loggers.
+func (t Token) String() string { return hidden }
+
 // Format hides the token from every verb of fmt.
-func (t Token) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "****") }
+func (t Token) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
+
+// MarshalText hides the token from encoders such as JSON's.
+func (t Token) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+const hidden = "****"

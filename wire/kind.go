@@ -40,6 +40,8 @@ const (
 	FlagFinal uint8 = 1
 	// FlagHaveYours (Retired): the sender has the receiver's final count.
 	FlagHaveYours uint8 = 1
+	// FlagRejected (Retired): the frame after the count was malformed and went down with the generation.
+	FlagRejected uint8 = 2
 )
 
 // Limits. A parser refuses what is above them before anything is allocated for it.
@@ -80,7 +82,7 @@ var layouts = [kindEnd]layout{
 	KindBeat:         {name: "Beat"},
 	KindAck:          {name: "Ack", max: RefusalSize * MaxRefusals},
 	KindCredit:       {name: "Credit"},
-	KindRetired:      {name: "Retired", flags: FlagHaveYours, max: RefusalSize * MaxRefusals},
+	KindRetired:      {name: "Retired", flags: FlagHaveYours | FlagRejected, max: RefusalSize * MaxRefusals},
 	KindCancel:       {name: "Cancel", max: markSize * MaxMarks},
 	KindVerdict:      {name: "Verdict"},
 	KindGoodbye:      {name: "Goodbye", max: markSize * MaxMarks},

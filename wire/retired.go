@@ -9,6 +9,7 @@ type Retired struct {
 	Generation Generation
 	Count      uint64 // counted frames of this generation applied, for good
 	HaveYours  bool   // no answer needed: the receiver's count is known
+	Rejected   bool   // the frame after Count was malformed and went down with the generation
 	Refusals   Refusals
 }
 
@@ -16,7 +17,10 @@ type Retired struct {
 func (f *Retired) Append(b []byte) []byte {
 	h := Header{Kind: KindRetired, Body: uint32(len(f.Refusals))}
 	if f.HaveYours {
-		h.Flags = FlagHaveYours
+		h.Flags |= FlagHaveYours
+	}
+	if f.Rejected {
+		h.Flags |= FlagRejected
 	}
 	b, head := appendHeader(b, h)
 	le.PutUint16(head[8:], uint16(f.Rail))
@@ -38,6 +42,7 @@ func ParseRetired(h Header, head, body []byte) (Retired, error) {
 		Generation: Generation(le.Uint64(head[16:])),
 		Count:      le.Uint64(head[24:]),
 		HaveYours:  h.Flags&FlagHaveYours != 0,
+		Rejected:   h.Flags&FlagRejected != 0,
 	}
 	var err error
 	f.Refusals, err = parseRefusals(KindRetired, body, f.Count)
