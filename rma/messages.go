@@ -42,3 +42,9 @@ func (m Put) String() string {
 func (m Get) String() string {
 	return fmt.Sprintf("get(id %d, %d bytes from offset %d of %s)", m.ID, len(m.Dst), m.Offset, m.Key)
 }
+
+// Format writes String whatever the verb.
+func (m Put) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(m.String())) }
+
+// Format writes String whatever the verb.
+func (m Get) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(m.String())) }

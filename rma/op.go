@@ -38,21 +38,21 @@ func (k OpKind) String() string {
 type Canceler interface {
 	// CancelOp has op completed: with ErrCanceled where it could be taken back, with ErrOutcomeUnknown where the
 	// target could not be asked, else as it went. It returns when that has happened; where ctx ends
-	// first it frees the source and completes op with ErrOutcomeUnknown. It is called
-	// any number of times for one op, from any goroutine.
+	// first it frees the source and completes op with ErrOutcomeUnknown. An error that it gives counts only
+	// while op has not completed. It is called any number of times for one op, from any goroutine.
 	CancelOp(ctx context.Context, op *Op) error
 }
 
 // OpConfig is what an operation is; it does not change.
 type OpConfig struct {
 	Kind OpKind
-	// Key and Offset, in bytes, say where at the peer.
+	// Key and Offset, in bytes, say where at the peer; a flush has neither, nor Data.
 	Key    Key
 	Offset uint64
 	// Data is the source of a put, the destination of a get; its length is the operation's.
 	Data    []byte
 	Options Options
-	// Canceler is asked by Cancel; nil: the operation cannot be taken back.
+	// Canceler is asked by Cancel; nil: the operation cannot be taken back, only awaited.
 	Canceler Canceler
 	// OnDone is called once, after completion, by the goroutine that completed; nil: nobody is.
 	// The owner holds no lock that OnDone needs when it completes.
@@ -161,7 +161,7 @@ func (op *Op) Wait(ctx context.Context) error {
 // target could not be asked. It may be called more than once.
 func (op *Op) Cancel(ctx context.Context) error {
 	if !op.Finished() {
-		if err := op.cancel(ctx); err != nil && !op.Finished() {
+		if err := op.cancel(ctx); !op.Finished() {
 			return err
 		}
 	}
@@ -171,11 +171,21 @@ func (op *Op) Cancel(ctx context.Context) error {
 	return nil
 }
 
+// cancel gives an error, or the operation has completed.
 func (op *Op) cancel(ctx context.Context) error {
-	if op.config.Canceler == nil {
-		return op.Wait(ctx)
+	if op.config.Canceler != nil {
+		if err := op.config.Canceler.CancelOp(ctx, op); err != nil {
+			return err
+		}
 	}
-	return op.config.Canceler.CancelOp(ctx, op)
+	// An owner that only took note, or none: what remains is to see it end.
+	select {
+	case <-op.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("could not cancel a %s in time, its buffer is still in use: %w",
+			op.Kind(), context.Cause(ctx))
+	}
 }
 
 // Complete is for the owner: it ends the operation with err (nil: well) and tells whoever waits. Only the first
