@@ -57,7 +57,7 @@ func (s *Strategy) HandleFailure(system *actor.ActorSystem, supervisor actor.Sup
 	f := s.classify(child, reason, now)
 	h := s.config.Record.Failed(f, now)
 	h.Reachable = s.config.Reachable != nil && s.config.Reachable()
-	d := s.config.Policy.Decide(h, f, now)
+	d := sane(s.config.Policy.Decide(h, f, now))
 	system.EventStream.Publish(&actor.SupervisorEvent{
 		Child: child, Reason: reason, Directive: d.Action.directive(),
 	})
@@ -81,6 +81,16 @@ func (s *Strategy) classify(child *actor.PID, reason any, now time.Duration) Fai
 	return Classify(reason, known)
 }
 
+// sane keeps a user's policy from asking for what nobody can do. Giving the rail up is the safe reading of
+// an action that does not exist.
+func sane(d Directive) Directive {
+	if d.Action > Escalate {
+		return Directive{Action: Stop, Reason: "the policy answered with " + d.Action.String() + ", which does not exist"}
+	}
+	d.Delay = max(0, d.Delay)
+	return d
+}
+
 // Perform carries a directive out as well as a supervisor without a state of its own can: a delayed restart comes
 // from a timer, and finds nobody if the child has stopped by then; Reroute and Stop stop the child; Escalate
 // makes f the supervisor's own failure, for its parent to judge.
@@ -97,8 +107,7 @@ func Perform(supervisor actor.Supervisor, child *actor.PID, f Failure, d Directi
 	case Escalate:
 		supervisor.EscalateFailure(&f, nil)
 	default:
-		// A policy of the user's invented an action: the safe reading is to give the rail up.
-		supervisor.StopChildren(child)
+		Perform(supervisor, child, f, sane(d))
 	}
 }
 

@@ -19,8 +19,7 @@ var pathErrnos = [...]syscall.Errno{
 // are for the caller to tell: it knows where the error came from. What is unknown counts as Transient, which
 // costs one more try.
 func ClassOf(err error) Class {
-	var failure *Failure
-	if errors.As(err, &failure) {
+	if failure, typed := typedFailure(err); typed {
 		return failure.Class
 	}
 	var panicked *PanicError
@@ -49,19 +48,9 @@ func ClassOf(err error) Class {
 // Classify makes a Failure of whatever a child failed with. known fills in what a panic cannot tell: rail,
 // addresses, generation and time; a *Failure keeps its own, and gets At where it has none.
 func Classify(reason any, known Failure) Failure {
-	f := known
-	if err, ok := reason.(error); ok {
-		var failure *Failure
-		var value Failure
-		switch {
-		case errors.As(err, &failure) && failure != nil:
-			f = *failure
-		case errors.As(err, &value):
-			f = value
-		default:
-			f.Class, f.Err = Bug, &PanicError{Value: reason}
-		}
-	} else {
+	f, typed := typedFailure(reason)
+	if !typed {
+		f = known
 		f.Class, f.Err = Bug, &PanicError{Value: reason}
 	}
 	if f.At == 0 {
@@ -69,3 +58,24 @@ func Classify(reason any, known Failure) Failure {
 	}
 	return f
 }
+
+// typedFailure finds the Failure that a transport meant.
+func typedFailure(reason any) (Failure, bool) {
+	err, ok := reason.(error)
+	if !ok {
+		return Failure{}, false
+	}
+	var failure *Failure
+	if errors.As(err, &failure) {
+		if failure == nil {
+			return Failure{Class: Bug, Err: errNilFailure}, true
+		}
+		return *failure, true
+	}
+	var value Failure
+	ok = errors.As(err, &value)
+	return value, ok
+}
+
+// errNilFailure stands for a nil *Failure, which is an error on which no method may be called.
+var errNilFailure = errors.New("a nil failure was reported (report it, with the log)")

@@ -10,8 +10,8 @@ import (
 
 // DefaultConfig sets the default policy; zero fields mean the values named. Bad values are refused by Default.
 type DefaultConfig struct {
-	// Base is the upper bound of the first delay that is not "at once"; it doubles with each failure in a
-	// row, and with each flap. 50 ms.
+	// Base is the upper bound of the first delay that is not "at once": of a second failure in a row,
+	// or of a second flap; it doubles with each further one. 50 ms.
 	Base time.Duration
 	// Max bounds every delay. 5 s.
 	Max time.Duration
@@ -58,8 +58,8 @@ func (c DefaultConfig) filled() (DefaultConfig, error) {
 // it then owns. Errors wrap ErrConfig.
 //
 // Transient and path failures: restart. At once after a healthy spell, unless the rail has flapped before
-// within the last minute; else after a random part (full jitter) of Base doubled by each further failure in a row
-// or flap, whichever are more, Max at most, and ReachableMax at most while another rail reaches the peer.
+// within the last minute; else after a random part (full jitter) of Base, doubled by each failure in a row or flap
+// beyond the second, whichever are more, Max at most, and ReachableMax at most while another rail reaches the peer.
 //
 // Bugs: the same, until more than BugLimit have happened within a minute: then Reroute if the peer is
 // reachable on another rail, which so goes undisturbed, else Escalate.
@@ -123,8 +123,8 @@ func (p *defaultPolicy) restart(h History, f Failure) Directive {
 	if h.Reachable {
 		limit = p.config.ReachableMax
 	}
-	steps := max(h.Failures, h.Flaps-1)
-	ceiling := doubled(p.config.Base, limit, steps-1)
+	// The first of a row after a healthy spell, and the first flap, cost nothing; the second one Base.
+	ceiling := doubled(p.config.Base, limit, max(h.Failures, h.Flaps)-2)
 	return Directive{Action: Restart, Delay: p.jitter(ceiling), Reason: fmt.Sprintf(
 		"%s failure, %d in a row, %d lives lost within %s", f.Class, h.Failures, h.Flaps, RecentSpan)}
 }

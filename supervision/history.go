@@ -19,7 +19,7 @@ type History struct {
 	EverUp bool
 	// Lived is how long the life lasted that this failure ended; 0 where the failure is of an attempt.
 	Lived time.Duration
-	// Healthy tells whether that life was a healthy spell: longer than the rail's probation.
+	// Healthy tells whether that life was a healthy spell: no shorter than the probation that it began with.
 	Healthy bool
 	// Recent are the newest failures, oldest first, MaxRecent at most, whatever their age.
 	Recent []Lapse
@@ -74,7 +74,8 @@ func (r *Record) Failed(f Failure, now time.Duration) History {
 	if r.up {
 		lapse.Lived = max(0, now-r.upAt)
 	}
-	healthy := r.up && lapse.Lived >= Probation(r.history(now))
+	// The probation is the one that this life began with.
+	healthy := r.up && lapse.Lived >= Probation(r.history(r.upAt))
 	if healthy {
 		r.failures = 0
 	}
