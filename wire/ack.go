@@ -1,9 +1,10 @@
 package wire
 
-// Ack reports how far the receiver of counted frames has got in one generation. It is absolute: a newer one replaces
-// all older ones.
+// Ack reports how far the receiver of counted frames has got in one generation. It is absolute: a
+// newer one replaces all older ones.
 //
-// Invariant: Refusals has every refused frame up to Count that the peer is not known to have heard of.
+// Invariant: Refusals has every refused frame up to Count that the peer is not known to have heard
+// of.
 type Ack struct {
 	Count    uint64 // counted frames of this generation applied in order
 	Seen     uint64 // the highest count of the peer's Acks that was processed on this generation

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // sink keeps results alive.
@@ -18,7 +19,8 @@ func TestHotFramesDoNotAllocate(t *testing.T) {
 	buf := make([]byte, 0, MaxRecord+HeaderSize)
 	refused := refusals(8)
 	message := Message{
-		Target: Ref{Slot: 1}, Sender: Ref{Name: "sender"}, Type: Ref{Slot: 2}, Headers: []byte("h"), Payload: make([]byte, 64),
+		Target: Ref{Slot: 1}, Sender: Ref{Name: "sender"}, Type: Ref{Slot: 2},
+		Headers: []byte("h"), Payload: make([]byte, 64),
 	}
 	tests := []struct {
 		name string
@@ -104,7 +106,7 @@ func TestHandshakeMemoryIsBounded(t *testing.T) {
 	worst := map[string][]byte{}
 	var devices, strings []byte
 	for len(devices)+2 <= MaxHandshake {
-		devices = append(devices, 18<<3&0x7f|2|0x80, 1, 0) // field 18, empty
+		devices = append(devices, 0x92, 1, 0) // field 18, empty
 	}
 	for len(strings)+3 <= MaxHandshake-8 {
 		strings = append(strings, 1<<3|2, 1, 'x')
@@ -112,7 +114,7 @@ func TestHandshakeMemoryIsBounded(t *testing.T) {
 	worst["empty devices"] = devices[:len(devices)/3*3]
 	var nested []byte
 	nested = append(nested, 0x92, 1) // field 18
-	nested = append(nested, byte(len(strings)&0x7f|0x80), byte(len(strings)>>7&0x7f|0x80), byte(len(strings)>>14))
+	nested = protowire.AppendVarint(nested, uint64(len(strings)))
 	worst["one device, named again and again"] = append(nested, strings...)
 	for name, body := range worst {
 		t.Run(name, func(t *testing.T) {

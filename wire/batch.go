@@ -8,20 +8,22 @@ type Batch struct {
 	Size  uint32 // bytes of the body, 1 to MaxBatchBody
 }
 
-// AppendBatchHeader appends the header of an empty batch, to be completed by PatchBatch when its records are there.
+// AppendBatchHeader appends the header of an empty batch, to be completed by PatchBatch when its
+// records are there.
 func AppendBatchHeader(b []byte) []byte {
 	b, _ = appendHeader(b, Header{Kind: KindBatch})
 	return b
 }
 
-// PatchBatch completes the batch header at the start of b: body bytes of records follow it, count of them messages and placeholders.
-// A batch without records is refused by the peer.
+// PatchBatch completes the batch header at the start of b: body bytes of records follow it, count
+// of them messages and placeholders. A batch without records is refused by the peer.
 func PatchBatch(b []byte, body int, count int) {
 	le.PutUint32(b[4:], uint32(body))
 	le.PutUint16(b[8:], uint16(count))
 }
 
-// ParseBatch reads a batch's header. A batch may have definitions alone, and then a count of 0. It does not allocate.
+// ParseBatch reads a batch's header. A batch may have definitions alone, and then a count of 0. It
+// does not allocate.
 func ParseBatch(h Header, head []byte) (Batch, error) {
 	if err := hot(h, head, KindBatch); err != nil {
 		return Batch{}, err
@@ -33,7 +35,8 @@ func ParseBatch(h Header, head []byte) (Batch, error) {
 	return f, nil
 }
 
-// Ref names an actor or a type in a record: by slot, by name, or not at all (its zero value). With both, the slot goes.
+// Ref names an actor or a type in a record: by slot, by name, or not at all (its zero value). With
+// both, the slot goes.
 type Ref struct {
 	Slot uint16
 	Name string // at most MaxName bytes
@@ -63,31 +66,33 @@ type Placeholder struct {
 // Check tells whether a peer takes the message. The error wraps ErrMalformed and names the limit.
 func (m *Message) Check() error {
 	if len(m.Payload) > MaxInline {
-		return malformed(0, "a message of %d bytes to be sent inline, at most %d may be: "+
+		return unsendable(0, "a message of %d bytes inline, at most %d may be: "+
 			"send it as a large message", len(m.Payload), MaxInline)
 	}
 	return checkEnvelope(m.Target, m.Sender, m.Type, m.Headers)
 }
 
-// Check tells whether a peer takes the placeholder. The error wraps ErrMalformed and names the limit.
+// Check tells whether a peer takes the placeholder. The error wraps ErrMalformed and names the
+// limit.
 func (p *Placeholder) Check() error {
 	if p.Total == 0 || p.Total > MaxTotal {
-		return malformed(0, "a large message of %d bytes to be sent, 1 to %d are possible", p.Total, uint64(MaxTotal))
+		return unsendable(0, "a large message of %d bytes, 1 to %d are possible", p.Total, uint64(MaxTotal))
 	}
 	return checkEnvelope(p.Target, p.Sender, p.Type, p.Headers)
 }
 
 func checkEnvelope(target, sender, typ Ref, headers []byte) error {
 	if target == (Ref{}) {
-		return malformed(0, "a message to be sent to nobody: give it a target")
+		return unsendable(0, "a message to nobody: give it a target")
 	}
 	for _, r := range [...]Ref{target, sender, typ} {
 		if r.Slot == 0 && len(r.Name) > MaxName {
-			return malformed(0, "a name of %d bytes to be sent, at most %d are possible: shorten it", len(r.Name), MaxName)
+			return unsendable(0, "a name of %d bytes, at most %d are possible: shorten it",
+				len(r.Name), MaxName)
 		}
 	}
 	if len(headers) > MaxHeaders {
-		return malformed(0, "message headers of %d bytes to be sent, at most %d are possible: shorten them",
+		return unsendable(0, "message headers of %d bytes, at most %d are possible: shorten them",
 			len(headers), MaxHeaders)
 	}
 	return nil
@@ -122,8 +127,8 @@ func AppendMessage(b []byte, m *Message) []byte {
 	return append(AppendMessageHead(b, m, len(m.Payload)), m.Payload...)
 }
 
-// AppendMessageHead appends all of a message record but its payload, of which size bytes must be appended next: for
-// who serializes straight into the batch. m.Payload is not looked at.
+// AppendMessageHead appends all of a message record but its payload, of which size bytes must be
+// appended next: for who serializes straight into the batch. m.Payload is not looked at.
 func AppendMessageHead(b []byte, m *Message, size int) []byte {
 	b = append(b, byte(TagMessage), recordFlags(m.System, m.Headers))
 	b = appendEnvelope(b, m.Target, m.Sender, m.Type)

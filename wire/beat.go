@@ -31,7 +31,8 @@ func ParseBeat(h Header, head []byte) (Beat, error) {
 	}, nil
 }
 
-// Credit raises what the receiver may send in messages. It is absolute: a repeated or late one changes nothing.
+// Credit raises what the receiver may send in messages. It is absolute: a repeated or late one
+// changes nothing.
 type Credit struct {
 	Granted uint64 // total bytes of messages since the epoch began
 }

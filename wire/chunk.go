@@ -1,6 +1,7 @@
 package wire
 
-// Chunk is a piece of a put. Its payload of Size bytes follows the header and is not looked at here.
+// Chunk is a piece of a put. Its payload of Size bytes follows the header and is not looked at
+// here.
 type Chunk struct {
 	Op       OpID
 	Token    Token
@@ -28,8 +29,8 @@ func (f *Chunk) Append(b []byte) []byte {
 	return b
 }
 
-// ParseChunk reads a put's header. That the operation lies inside the region is not checked here: it is the
-// operation that is refused for it, not the connection. It does not allocate.
+// ParseChunk reads a put's header. That the operation lies inside the region is not checked here:
+// it is the operation that is refused for it, not the connection. It does not allocate.
 func ParseChunk(h Header, head []byte) (Chunk, error) {
 	if err := hot(h, head, KindChunk); err != nil {
 		return Chunk{}, err
@@ -47,7 +48,8 @@ func ParseChunk(h Header, head []byte) (Chunk, error) {
 	return f, within(KindChunk, f.Position, f.Size, f.Total)
 }
 
-// MessageChunk is a piece of a large message, whose placeholder travels apart. Its payload of Size bytes follows the header.
+// MessageChunk is a piece of a large message, whose placeholder travels apart. Its payload of Size
+// bytes follows the header.
 type MessageChunk struct {
 	ID       OpID
 	Position uint64 // of this piece in the message
@@ -64,7 +66,8 @@ func (f *MessageChunk) Append(b []byte) []byte {
 	return b
 }
 
-// ParseMessageChunk reads the header of a piece of a message; the piece lies inside the whole. It does not allocate.
+// ParseMessageChunk reads the header of a piece of a message; the piece lies inside the whole. It
+// does not allocate.
 func ParseMessageChunk(h Header, head []byte) (MessageChunk, error) {
 	if err := hot(h, head, KindMessageChunk); err != nil {
 		return MessageChunk{}, err

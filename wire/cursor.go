@@ -7,7 +7,8 @@ var errShort = errors.New("wire: short")
 
 // cursor reads the parts of a record. It keeps the first error, so a parser checks once at its end.
 //
-// Invariant: a length over its limit is an error as soon as the bytes at hand prove it, not when the rest has come.
+// Invariant: a length over its limit is an error as soon as the bytes at hand prove it, not when
+// the rest has come.
 type cursor struct {
 	b   []byte
 	at  int
@@ -51,10 +52,17 @@ func (c *cursor) uint64() uint64 {
 	return le.Uint64(p)
 }
 
-// uvarint takes a varint from least to limit. Only the shortest form is taken: what is accepted has one encoding. limit is below 1<<63.
+// uvarint takes a varint from least to limit. Only the shortest form is taken: what is accepted has
+// one encoding. limit is below 1<<63.
 func (c *cursor) uvarint(what string, least, limit uint64) uint64 {
 	if c.err != nil {
 		return 0
+	}
+	if c.at < len(c.b) { // most are one byte
+		if v := uint64(c.b[c.at]); v < 0x80 && v >= least && v <= limit {
+			c.at++
+			return v
+		}
 	}
 	var v uint64
 	for i := c.at; i < len(c.b); i++ {

@@ -1,5 +1,6 @@
-// Package wire is what travels on a rail: frames and the identities in them. It is a pure codec: no state, no
-// goroutine, no clock. It checks what one frame can be checked for by itself; whether the frame fits the session is the session's to judge.
+// Package wire is what travels on a rail: frames and the identities in them. It is a pure codec: no
+// state, no goroutine, no clock. It checks what one frame can be checked for by itself; whether the
+// frame fits the session is the session's to judge.
 //
 // Every frame begins with a header of 64 bytes, little endian. Unused bytes are zero.
 //
@@ -13,7 +14,7 @@
 //
 //	counted: numbered in their generation by their order in the stream, from 1
 //	Batch        (1)  count u16 @8                                  body: records, see below
-//	Chunk        (2)  op u64 @8  token 16 @16  region u64 @32  offset u64 @40  total u64 @48
+//	Chunk        (2)  op u64 @8  token 16 @16  region u64 @32  base u64 @40  total u64 @48  position u64 @56
 //	                  flag 1 Notify                                 body: payload, 0 only if total is 0
 //	MessageChunk (3)  id u64 @8  position u64 @16  total u64 @24    body: payload, 1 byte at least
 //	GetRequest   (4)  op u64 @8  token 16 @16  region u64 @32  offset u64 @40  length u64 @48
@@ -28,7 +29,7 @@
 //	Ack          (17) count u64 @8  seen u64 @16                    body: refusals
 //	Credit       (18) granted u64 @8
 //	Retired      (19) rail u16 @8  generation u64 @16  count u64 @24
-//	                  flag 1 HaveYours                              body: refusals
+//	                  flags 1 HaveYours, 2 Rejected                 body: refusals
 //	Cancel       (20) op u64 @8                                     body: marks
 //	Verdict      (21) op u64 @8  code u8 @16
 //	Goodbye      (22) reason u8 @8                                  body: marks
@@ -39,8 +40,8 @@
 //	refusal: frame u64 @0  op u64 @8  code u8 @16  7 zero           24 bytes
 //	mark:    rail u16 @0  6 zero  generation u64 @8  frame u64 @16  24 bytes
 //
-// A Batch counts as many frames as its count field says: one for each message and placeholder, none for a definition.
-// Its records are packed without padding; varints are in their shortest form:
+// A Batch counts as many frames as its count field says: one for each message and placeholder, none
+// for a definition. Its records are packed without padding; varints are in their shortest form:
 //
 //	define       1  slot varint  length varint  name
 //	message      2  flags u8  target ref  sender ref  type ref  [headers]  size varint  payload
@@ -50,20 +51,22 @@
 //	ref      0: none; 1: a name follows (length varint, bytes); n from 2 to 65536: slot n-1
 //	headers  length varint, bytes
 //
-// Slots are numbered from 1 to 65535, defined by the sender before they are used, and live as long as the generation.
-// No record spans two batches. The limits stand in kind.go.
+// Slots are numbered from 1 to 65535, defined by the sender before they are used, and live as long
+// as the generation. No record spans two batches. The limits stand in kind.go.
 //
 // Owner: nobody; every function works on what it is given. Parsers return views of their input
 // where a type says so: whoever keeps one beyond the buffer's next use copies it.
 //
-// Invariant: what a parser accepts encodes again to the same bytes (handshake bodies and the unused bytes of the
-// kinds with payload excepted), so both ends agree on what was said.
+// Invariant: what a parser accepts encodes again to the same bytes (handshake bodies and the unused
+// bytes of the kinds with payload excepted), so both ends agree on what was said.
 //
-// Invariant: nothing is allocated for a length before it is checked, and neither Append nor the parsers of Batch records, Chunk,
-// MessageChunk, GetData, Ack and Beat allocate at all. Encoders do not check limits: what is over one is refused by the
-// peer, so who fills a frame in keeps them (Message.Check and Placeholder.Check help).
+// Invariant: nothing is allocated for a length before it is checked, and neither Append nor the
+// parsers of Batch records, Chunk, MessageChunk, GetData, Ack and Beat allocate at all. Encoders do
+// not check limits: what is over one is refused by the peer, so who fills a frame in keeps them
+// (Message.Check and Placeholder.Check help).
 //
-// Start reading in kind.go and header.go, then record.go for the hot path, handshake.go for the cold one.
+// Start reading in kind.go and header.go, then record.go for the hot path, handshake.go for the
+// cold one.
 package wire
 
 //go:generate go build -o ../bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go

@@ -1,6 +1,7 @@
 package wire
 
-// Forget tells the target that the initiator has heard the outcome of these operations: what it keeps about them can go.
+// Forget tells the target that the initiator has heard the outcome of these operations: what it
+// keeps about them can go.
 type Forget struct {
 	Ops []OpID // 1 to MaxForget
 }
@@ -15,7 +16,7 @@ func (f *Forget) Append(b []byte) []byte {
 	return b
 }
 
-// ParseForget reads the frame.
+// ParseForget reads the frame. The header has bounded its list.
 func ParseForget(h Header, head, body []byte) (Forget, error) {
 	if err := (frame{h, head, body}).check(KindForget, 10); err != nil {
 		return Forget{}, err
@@ -23,9 +24,6 @@ func ParseForget(h Header, head, body []byte) (Forget, error) {
 	n := int(le.Uint16(head[8:]))
 	if 8*n != len(body) {
 		return Forget{}, malformed(KindForget, "%d operations in a body of %d bytes", n, len(body))
-	}
-	if n > MaxForget {
-		return Forget{}, malformed(KindForget, "%d operations, over the limit of %d", n, MaxForget)
 	}
 	ops := make([]OpID, n)
 	for i := range ops {

@@ -28,7 +28,7 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 }
 
 func TestParsedFieldsAreTheOnesEncoded(t *testing.T) {
-	chunk := Chunk{Op: 1, Token: token, Region: 2, Offset: 3, Total: 5, Size: 4, Notify: true}
+	chunk := Chunk{Op: 1, Token: token, Region: 2, Base: 3, Total: 15, Position: 11, Size: 4, Notify: true}
 	b := chunk.Append(nil)
 	h, err := ParseHeader(b)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestParsedFieldsAreTheOnesEncoded(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, chunk, got)
 
-	retired := Retired{Rail: 7, Generation: 8, Count: 9, HaveYours: true, Refusals: refusals(9)}
+	retired := Retired{Rail: 7, Generation: 8, Count: 9, HaveYours: true, Rejected: true, Refusals: refusals(9)}
 	b = retired.Append(nil)
 	h, err = ParseHeader(b)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestParsedFieldsAreTheOnesEncoded(t *testing.T) {
 
 func TestUnusedBytesOfBulkHeadersAreIgnored(t *testing.T) {
 	for _, b := range [][]byte{
-		(&Chunk{Op: 1, Total: 4, Size: 4}).Append(nil),
+
 		(&MessageChunk{ID: 1, Total: 4, Size: 4}).Append(nil),
 		(&GetData{Op: 1, Total: 4, Size: 4}).Append(nil),
 	} {

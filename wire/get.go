@@ -56,7 +56,8 @@ func (f *GetData) Append(b []byte) []byte {
 	return b
 }
 
-// ParseGetData reads the header of a piece of an answer; the piece lies inside the whole. It does not allocate.
+// ParseGetData reads the header of a piece of an answer; the piece lies inside the whole. It does
+// not allocate.
 func ParseGetData(h Header, head []byte) (GetData, error) {
 	if err := hot(h, head, KindGetData); err != nil {
 		return GetData{}, err

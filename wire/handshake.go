@@ -12,8 +12,8 @@ import (
 // Version is the version of the protocol that this package speaks.
 const Version = 1
 
-// Features are the optional parts of the protocol that this package knows, one bit each: none yet. A node offers its own; unknown
-// bits are ignored, and what both offer is in force.
+// Features are the optional parts of the protocol that this package knows, one bit each: none yet.
+// A node offers its own; unknown bits are ignored, and what both offer is in force.
 const Features uint64 = 0
 
 // Sizes in bytes of the fixed fields in handshake messages.
@@ -24,33 +24,35 @@ const (
 	MaxToken    = 64 // of the session's secret in a first hello
 )
 
-// maxParts bounds the fields of one handshake message, the repeated ones counted each: no few bytes unfold into many objects.
+// maxParts bounds the fields of one handshake message, the repeated ones counted each: no few bytes
+// unfold into many objects.
 const maxParts = MaxDevices + MaxFenced + 64
 
-// AppendHandshake appends a handshake frame: m is the *Challenge, *Hello, *Answer or *Confirm that k says. It refuses what
-// ReadHandshake would refuse at the peer; the error wraps ErrMalformed.
+// AppendHandshake appends a handshake frame: m is the *Challenge, *Hello, *Answer or *Confirm that
+// k says. It refuses what ReadHandshake would refuse at the peer; the error wraps ErrMalformed.
 func AppendHandshake(b []byte, k Kind, m proto.Message) ([]byte, error) {
 	if err := validate(k, m); err != nil {
-		return b, fmt.Errorf("a handshake message of ours cannot be sent: %w", err)
+		return b, unsendable(k, "%s", reason(err))
 	}
 	size := proto.Size(m)
 	if size > MaxHandshake {
-		return b, malformed(k, "a message of %d bytes to be sent, at most %d are possible: "+
+		return b, unsendable(k, "a message of %d bytes, at most %d are possible: "+
 			"use fewer devices or shorter names", size, MaxHandshake)
 	}
 	at := len(b)
 	all, _ := appendHeader(b, Header{Kind: k, Body: uint32(size)})
 	all, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(all, m)
 	if err != nil {
-		return b, malformed(k, "a message to be sent does not encode: %v", err)
+		return b, unsendable(k, "its message does not encode: %v", err)
 	}
 	le.PutUint32(all[at+4:], uint32(len(all)-at-HeaderSize))
 	return all, nil
 }
 
-// ReadHandshake reads one frame of kind want from r into m, and not one byte more, so that the stream can go on with frames of other
-// kinds. At most MaxHandshake bytes are allocated for it. An error of r is wrapped; any other wraps ErrMalformed. It blocks as
-// long as r does: the caller sets a deadline.
+// ReadHandshake reads one frame of kind want from r into m, and not one byte more, so that the
+// stream can go on with frames of other kinds. At most MaxHandshake bytes are allocated for it. An
+// error of r is wrapped; any other wraps ErrMalformed. It blocks as long as r does: the caller sets
+// a deadline.
 func ReadHandshake(r io.Reader, want Kind, m proto.Message) error {
 	var head [HeaderSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -73,7 +75,8 @@ func ReadHandshake(r io.Reader, want Kind, m proto.Message) error {
 	return decodeHandshake(want, body, m)
 }
 
-// noEOF makes an end of the stream inside a frame an error of its own: io.EOF means that it ended before one.
+// noEOF makes an end of the stream inside a frame an error of its own: io.EOF means that it ended
+// before one.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

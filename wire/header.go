@@ -2,7 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// HeaderSize is the length of every frame's header in bytes. A multiple of a cache line keeps payloads aligned.
+// HeaderSize is the length of every frame's header in bytes. A multiple of a cache line keeps
+// payloads aligned.
 const HeaderSize = 64
 
 // fields is where the kind's own fields begin.
@@ -17,9 +18,9 @@ type Header struct {
 
 var le = binary.LittleEndian
 
-// ParseHeader reads the shared part of a header. b begins with the 64 bytes of the header; what follows them is not looked
-// at. A header that it returns has a known kind, known flags and a body within the kind's limits. The
-// error wraps ErrMalformed.
+// ParseHeader reads the shared part of a header. b begins with the 64 bytes of the header; what
+// follows them is not looked at. A header that it returns has a known kind, known flags and a body
+// within the kind's limits. The error wraps ErrMalformed.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderSize {
 		return Header{}, malformed(0, "a header of %d bytes where %d are due", len(b), HeaderSize)
@@ -42,7 +43,8 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// appendHeader appends a header whose own fields are zero and gives them back as a window to fill in.
+// appendHeader appends a header whose own fields are zero and gives them back as a window to fill
+// in.
 //
 // Invariant: own aliases b, so it is filled in before b is appended to again.
 func appendHeader(b []byte, h Header) (all, own []byte) {
@@ -55,15 +57,16 @@ func appendHeader(b []byte, h Header) (all, own []byte) {
 	return b, head
 }
 
-// frame is what a parser is given: a header that ParseHeader returned, the 64 bytes that it came from, the body.
+// frame is what a parser is given: a header that ParseHeader returned, the 64 bytes that it came
+// from, the body.
 type frame struct {
 	h    Header
 	head []byte
 	body []byte
 }
 
-// check guards the parsers against being handed the wrong frame, or less of it than its header says. own is where the bytes
-// begin that this kind does not use; they must be zero.
+// check guards the parsers against being handed the wrong frame, or less of it than its header
+// says. own is where the bytes begin that this kind does not use; they must be zero.
 func (f frame) check(k Kind, own int) error {
 	switch {
 	case f.h.Kind != k:
@@ -71,7 +74,8 @@ func (f frame) check(k Kind, own int) error {
 	case len(f.head) < HeaderSize:
 		return malformed(k, "only %d bytes of header at hand", len(f.head))
 	case len(f.body) != int(f.h.Body):
-		return malformed(k, "%d bytes of body at hand where the header says %d", len(f.body), f.h.Body)
+		return malformed(k, "%d bytes of body at hand where the header says %d",
+			len(f.body), f.h.Body)
 	}
 	return zeros(k, f.head, own, HeaderSize)
 }

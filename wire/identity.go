@@ -15,12 +15,12 @@ type OpID uint64
 // Address is the address in a node's PIDs, such as "10.0.0.1:7400".
 type Address = string
 
-// Generation numbers the connected lives of a rail, upwards. Bit 0 is 1 where the side that opened the session
-// dialed, so that two ends that dial at once never choose the same number.
+// Generation numbers the connected lives of a rail, upwards. Bit 0 is 1 where the side that opened
+// the session dialed, so that two ends that dial at once never choose the same number.
 type Generation uint64
 
-// Next gives the least generation above g whose bit 0 names the dialer. It gives 0, which no peer accepts, when
-// there is none.
+// Next gives the least generation above g whose bit 0 names the dialer. It gives 0, which no peer
+// accepts, when there is none.
 func (g Generation) Next(dialer bool) Generation {
 	next := g + 1
 	if (next&1 == 1) != dialer {
@@ -52,7 +52,8 @@ func ParseNodeID(b []byte) (NodeID, error) {
 	return NodeID(b), nil
 }
 
-// Token is the secret of a region's key. It prints as stars, whatever prints it, so that no log gives a region away.
+// Token is the secret of a region's key. It prints as stars, whatever prints it, so that no log
+// gives a region away.
 type Token [16]byte
 
 // String hides the token from loggers.

@@ -26,7 +26,7 @@ func TestNextGenerationIsTheLeastAbove(t *testing.T) {
 		assert.Equal(t, tt.want, tt.g.Next(tt.dialer), "after %d, dialer %v", tt.g, tt.dialer)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		g := Generation(rapid.Uint64Max(math.MaxUint64 - 2).Draw(t, "g"))
+		g := Generation(rapid.Uint64Max(math.MaxUint64-2).Draw(t, "g"))
 		dialer := rapid.Bool().Draw(t, "dialer")
 		next := g.Next(dialer)
 		assert.Equal(t, dialer, next.Dialer())

@@ -5,7 +5,8 @@ import "strconv"
 // Kind is the first byte of every frame.
 type Kind uint8
 
-// The kinds of frames. Their numbers are part of the protocol; 0 is none, so that a run of zeros is no frame.
+// The kinds of frames. Their numbers are part of the protocol; 0 is none, so that a run of zeros is
+// no frame.
 const (
 	KindBatch        Kind = 1
 	KindChunk        Kind = 2
@@ -40,8 +41,11 @@ const (
 	FlagFinal uint8 = 1
 	// FlagHaveYours (Retired): the sender has the receiver's final count.
 	FlagHaveYours uint8 = 1
-	// FlagRejected (Retired): the frame after the count was malformed and went down with the generation.
+	// FlagRejected (Retired): the frame after the count was malformed and went down with the
+	// generation.
 	FlagRejected uint8 = 2
+	// FlagDone (Retired): the sender has forgotten the generation or never had it; no answer is wanted.
+	FlagDone uint8 = 4
 )
 
 // Limits. A parser refuses what is above them before anything is allocated for it.
@@ -82,7 +86,7 @@ var layouts = [kindEnd]layout{
 	KindBeat:         {name: "Beat"},
 	KindAck:          {name: "Ack", max: RefusalSize * MaxRefusals},
 	KindCredit:       {name: "Credit"},
-	KindRetired:      {name: "Retired", flags: FlagHaveYours | FlagRejected, max: RefusalSize * MaxRefusals},
+	KindRetired:      {name: "Retired", flags: FlagHaveYours | FlagRejected | FlagDone, max: RefusalSize * MaxRefusals},
 	KindCancel:       {name: "Cancel", max: markSize * MaxMarks},
 	KindVerdict:      {name: "Verdict"},
 	KindGoodbye:      {name: "Goodbye", max: markSize * MaxMarks},
@@ -95,8 +99,8 @@ var layouts = [kindEnd]layout{
 // Known tells whether k is a kind of this version.
 func (k Kind) Known() bool { return k < kindEnd && layouts[k].name != "" }
 
-// Counted tells whether frames of this kind are numbered and covered by acks. A Batch counts as its number of
-// messages and placeholders, every other counted frame as 1.
+// Counted tells whether frames of this kind are numbered and covered by acks. A Batch counts as its
+// number of messages and placeholders, every other counted frame as 1.
 func (k Kind) Counted() bool { return k < kindEnd && layouts[k].counted }
 
 // Handshake tells whether the body is a message of control.proto.

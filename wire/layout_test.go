@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The bytes of every frame, written by hand: the protocol may not change by a change of code on both sides of a
-// round trip. Underscores and blanks are for the eye; "*N" fills with zeros up to offset N.
+// The bytes of every frame, written by hand: the protocol may not change by a change of code on
+// both sides of a round trip. Underscores and blanks are for the eye; "*N" fills with zeros up to
+// offset N.
 func TestLayoutOfEveryKind(t *testing.T) {
 	const tok = "0102030405060708 090a0b0c0d0e0f10"
 	u64 := func(b string) string { return b + strings.Repeat("00", 8-len(b)/2) }
@@ -23,8 +24,10 @@ func TestLayoutOfEveryKind(t *testing.T) {
 	}{
 		{"Batch", batch(1, AppendMessage(nil, &Message{Target: Ref{Slot: 1}, Payload: []byte{0xff}})),
 			[]string{"0100 0000 07000000", "0100", "*64", "02 00 02 00 00 01 ff"}},
-		{"Chunk", (&Chunk{Op: 2, Token: token, Region: 3, Offset: 4, Total: 0x105, Size: 5, Notify: true}).Append(nil),
-			[]string{"0201 0000 05000000", u64("02"), tok, u64("03"), u64("04"), u64("0501"), "*64"}},
+		{"Chunk", (&Chunk{
+			Op: 2, Token: token, Region: 3, Base: 4, Total: 0x105, Position: 0x100, Size: 5, Notify: true,
+		}).Append(nil),
+			[]string{"0201 0000 05000000", u64("02"), tok, u64("03"), u64("04"), u64("0501"), u64("0001")}},
 		{"MessageChunk", (&MessageChunk{ID: 2, Position: 3, Total: 9, Size: 6}).Append(nil),
 			[]string{"0300 0000 06000000", u64("02"), u64("03"), u64("09"), "*64"}},
 		{"GetRequest", (&GetRequest{Op: 2, Token: token, Region: 3, Offset: 4, Length: 5}).Append(nil),
@@ -44,10 +47,10 @@ func TestLayoutOfEveryKind(t *testing.T) {
 		{"Credit", (&Credit{Granted: 2}).Append(nil),
 			[]string{"1200 0000 00000000", u64("02"), "*64"}},
 		{"Retired", (&Retired{
-			Rail: 0x102, Generation: 5, Count: 4, HaveYours: true,
+			Rail: 0x102, Generation: 5, Count: 4, HaveYours: true, Rejected: true,
 			Refusals: Refusals(nil).Add(Refusal{3, 7, CodeRevoked}),
 		}).Append(nil),
-			[]string{"1301 0000 18000000", u64("0201"), u64("05"), u64("04"), "*64", refusal}},
+			[]string{"1303 0000 18000000", u64("0201"), u64("05"), u64("04"), "*64", refusal}},
 		{"Cancel", (&Cancel{Op: 2, Marks: []Mark{{0x102, 5, 9}}}).Append(nil),
 			[]string{"1400 0000 18000000", u64("02"), "*64", mark}},
 		{"Verdict", (&Verdict{Op: 2, Code: CodeCanceled}).Append(nil),
@@ -111,7 +114,8 @@ func TestLayoutOfRecords(t *testing.T) {
 
 func TestNumbersOfKinds(t *testing.T) {
 	want := map[Kind]string{
-		1: "Batch", 2: "Chunk", 3: "MessageChunk", 4: "GetRequest", 5: "GetData", 6: "GetDone", 7: "Notify", 8: "Forget",
+		1: "Batch", 2: "Chunk", 3: "MessageChunk", 4: "GetRequest", 5: "GetData",
+		6: "GetDone", 7: "Notify", 8: "Forget",
 		16: "Beat", 17: "Ack", 18: "Credit", 19: "Retired", 20: "Cancel", 21: "Verdict", 22: "Goodbye",
 		32: "Challenge", 33: "Hello", 34: "Answer", 35: "Confirm",
 	}

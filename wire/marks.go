@@ -1,6 +1,7 @@
 package wire
 
-// markSize is the length of one encoded mark in bytes: {rail u16, 6 zero, generation u64, frame u64}.
+// markSize is the length of one encoded mark in bytes: {rail u16, 6 zero, generation u64, frame
+// u64}.
 const markSize = 24
 
 // Mark names a point in the stream of one generation: after its counted frame number Frame.
@@ -84,7 +85,8 @@ const GoodbyeShutdown GoodbyeReason = 0
 // Goodbye ends the session.
 type Goodbye struct {
 	Reason GoodbyeReason
-	// Marks has each lane's final count of applied frames; empty where everything was acknowledged. At most MaxMarks.
+	// Marks has each lane's final count of applied frames; empty where everything was acknowledged.
+	// At most MaxMarks.
 	Marks []Mark
 }
 

@@ -1,9 +1,7 @@
 package wire
 
-import "errors"
-
-// Notify asks for a message to an actor once all chunks of an operation have been applied. Its message is
-// at home in no generation, so it refers to names, never to slots.
+// Notify asks for a message to an actor once all chunks of an operation have been applied. Its
+// message is at home in no generation, so it refers to names, never to slots.
 type Notify struct {
 	Op      OpID
 	Message Message
@@ -13,14 +11,14 @@ type Notify struct {
 func (f *Notify) Check() error {
 	m := &f.Message
 	if m.Target.Slot != 0 || m.Sender.Slot != 0 || m.Type.Slot != 0 {
-		return malformed(0, "a notify to be sent refers to a slot: use names")
+		return unsendable(KindNotify, "it refers to a slot: use names")
 	}
 	if err := m.Check(); err != nil {
 		return err
 	}
 	if m.Size() > MaxNotify {
-		return malformed(0, "a notify of %d bytes to be sent, at most %d are possible: shorten its headers or its message",
-			m.Size(), MaxNotify)
+		return unsendable(KindNotify, "a body of %d bytes, at most %d are possible: "+
+			"shorten its headers or its message", m.Size(), MaxNotify)
 	}
 	return nil
 }
@@ -40,9 +38,7 @@ func ParseNotify(h Header, head, body []byte) (OpID, Record, error) {
 	rec, n, err := NextRecord(body)
 	switch {
 	case err != nil:
-		var fault *Error
-		errors.As(err, &fault)
-		return 0, Record{}, malformed(KindNotify, "its message: %s", fault.Reason)
+		return 0, Record{}, malformed(KindNotify, "its message: %s", reason(err))
 	case n == 0:
 		return 0, Record{}, malformed(KindNotify, "its message ends after the body of %d bytes", len(body))
 	case n != len(body):

@@ -7,7 +7,7 @@ type Tag uint8
 const (
 	TagDefine      Tag = 1 // names a slot; not counted
 	TagMessage     Tag = 2 // a message with its payload
-	TagPlaceholder Tag = 3 // the place in order of a large message, whose payload travels as MessageChunks
+	TagPlaceholder Tag = 3 // the place of a large message; its payload is MessageChunks
 )
 
 // Flags of message and placeholder records.
@@ -60,9 +60,11 @@ func (r *Record) Counted() bool { return r.Tag != TagDefine }
 // System tells whether it is a message of the actor system.
 func (r *Record) System() bool { return r.Flags&RecordSystem != 0 }
 
-// NextRecord reads the record at the start of b and gives its length n. While b ends inside the record n is 0 and err nil: call
-// again with more bytes. b must not reach beyond the batch's body; where the body ends with n == 0 the batch is malformed. A length over its
-// limit is an error as soon as it can be read, so a record that is waited for has at most MaxRecord bytes. The error wraps ErrMalformed.
+// NextRecord reads the record at the start of b and gives its length n. While b ends inside the
+// record n is 0 and err nil: call again with more bytes. b must not reach beyond the batch's body;
+// where the body ends with n == 0 the batch is malformed. A length over its limit is an error as
+// soon as it can be read, so a record that is waited for has at most MaxRecord bytes. The error
+// wraps ErrMalformed.
 func NextRecord(b []byte) (rec Record, n int, err error) {
 	c := cursor{b: b}
 	rec.Tag = Tag(c.byte())

@@ -10,8 +10,8 @@ type Refusal struct {
 	Code  Code   // never OK
 }
 
-// Refusals is a list in its encoded form, so that a frame that carries it neither copies nor allocates. Only
-// ParseRefusals and Add make valid ones; nil is the empty list.
+// Refusals is a list in its encoded form, so that a frame that carries it neither copies nor
+// allocates. Only ParseRefusals and Add make valid ones; nil is the empty list.
 type Refusals []byte
 
 // Add appends one. The caller keeps the list within MaxRefusals.
@@ -37,8 +37,8 @@ func (r Refusals) At(i int) Refusal {
 	}
 }
 
-// ParseRefusals checks a list that travels with a count: each of them is about a frame that the count covers. The result
-// aliases b. It does not allocate.
+// ParseRefusals checks a list that travels with a count: each of them is about a frame that the
+// count covers. The result aliases b. It does not allocate.
 func ParseRefusals(b []byte, count uint64) (Refusals, error) { return parseRefusals(0, b, count) }
 
 func parseRefusals(k Kind, b []byte, count uint64) (Refusals, error) {
@@ -58,7 +58,8 @@ func parseRefusals(k Kind, b []byte, count uint64) (Refusals, error) {
 		case x.Code == CodeOK || !x.Code.Known():
 			return nil, malformed(k, "refusal %d has the code %v", i, x.Code)
 		case x.Frame == 0 || x.Frame > count:
-			return nil, malformed(k, "refusal %d is about frame %d, outside the count of %d", i, x.Frame, count)
+			return nil, malformed(k, "refusal %d is about frame %d, outside the count of %d",
+				i, x.Frame, count)
 		case le.Uint64(r[i*RefusalSize+16:])>>8 != 0:
 			return nil, malformed(k, "refusal %d has unused bytes that are not zero", i)
 		}

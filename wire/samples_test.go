@@ -35,7 +35,9 @@ func records() [][]byte {
 		AppendDefine(nil, 1, "printer"),
 		AppendDefine(nil, MaxSlot, strings.Repeat("n", MaxName)),
 		AppendMessage(nil, &Message{Target: Ref{Slot: 1}}),
-		AppendMessage(nil, &Message{Target: Ref{Slot: MaxSlot}, Sender: Ref{Slot: 126}, Type: Ref{Slot: 127}, Payload: []byte("x")}),
+		AppendMessage(nil, &Message{
+			Target: Ref{Slot: MaxSlot}, Sender: Ref{Slot: 126}, Type: Ref{Slot: 127}, Payload: []byte("x"),
+		}),
 		AppendMessage(nil, fullMessage()),
 		AppendPlaceholder(nil, &Placeholder{Target: Ref{Slot: 3}, ID: 9, Total: 1}),
 		AppendPlaceholder(nil, &Placeholder{
@@ -73,8 +75,10 @@ func samples() [][]byte {
 	return [][]byte{
 		batch(5, all...),
 		batch(0, all[0]),
-		(&Chunk{Op: 7, Token: token, Region: 8, Offset: 9, Total: 10, Size: 10}).Append(nil),
-		(&Chunk{Op: 7, Token: token, Region: 8, Offset: 1<<64 - 1, Total: 1 << 40, Size: MaxChunk, Notify: true}).Append(nil),
+		(&Chunk{Op: 7, Token: token, Region: 8, Base: 9, Total: 11, Position: 1, Size: 10}).Append(nil),
+		(&Chunk{
+			Op: 7, Token: token, Region: 8, Base: 1<<64 - 1, Total: 1 << 40, Size: MaxChunk, Notify: true,
+		}).Append(nil),
 		(&Chunk{Op: 1}).Append(nil),
 		(&MessageChunk{ID: 3, Position: 5, Total: 6, Size: 1}).Append(nil),
 		(&MessageChunk{ID: 3, Position: 1<<64 - 1 - MaxChunk, Total: 1<<64 - 1, Size: MaxChunk}).Append(nil),
@@ -82,14 +86,19 @@ func samples() [][]byte {
 		(&GetData{Op: 1, Position: 2, Total: 12, Size: 10, Final: true}).Append(nil),
 		(&GetData{Op: 1}).Append(nil),
 		(&GetDone{Op: 4, Code: CodeInternal}).Append(nil),
-		(&Notify{Op: 5, Message: Message{Target: Ref{Name: "a"}, Type: Ref{Name: "t"}, Payload: []byte("hi")}}).Append(nil),
+		(&Notify{Op: 5, Message: Message{
+			Target: Ref{Name: "a"}, Type: Ref{Name: "t"}, Payload: []byte("hi"),
+		}}).Append(nil),
 		(&Forget{Ops: []OpID{1, 1<<64 - 1}}).Append(nil),
 		(&Forget{Ops: make([]OpID, MaxForget)}).Append(nil),
 		(&Beat{Seq: 1, Echo: 2, Held: 3, Seen: 4}).Append(nil),
 		(&Ack{Count: 1, Seen: 2}).Append(nil),
 		(&Ack{Count: MaxRefusals, Refusals: refusals(MaxRefusals)}).Append(nil),
 		(&Credit{Granted: 1<<64 - 1}).Append(nil),
-		(&Retired{Rail: 1<<16 - 1, Generation: 1<<64 - 1, Count: 3, HaveYours: true, Refusals: refusals(3)}).Append(nil),
+		(&Retired{
+			Rail: 1<<16 - 1, Generation: 1<<64 - 1, Count: 3, HaveYours: true, Refusals: refusals(3),
+		}).Append(nil),
+		(&Retired{Rail: 1, Generation: 2, Rejected: true}).Append(nil),
 		(&Retired{}).Append(nil),
 		(&Cancel{Op: 6, Marks: marks(2)}).Append(nil),
 		(&Cancel{Op: 6, Marks: marks(MaxMarks)}).Append(nil),
@@ -100,8 +109,8 @@ func samples() [][]byte {
 	}
 }
 
-// reencode parses the frame at the start of b by its kind and appends it again. bare tells that the payload
-// does not belong to the encoding. It covers every kind but the handshake's.
+// reencode parses the frame at the start of b by its kind and appends it again. bare tells that the
+// payload does not belong to the encoding. It covers every kind but the handshake's.
 func reencode(b []byte) (out []byte, h Header, bare bool, err error) {
 	if h, err = ParseHeader(b); err != nil {
 		return nil, h, false, err
@@ -246,20 +255,23 @@ func handshake(k Kind) proto.Message {
 	id := bytes.Repeat([]byte{2}, NodeIDSize)
 	mac := bytes.Repeat([]byte{3}, MACSize)
 	devices := []*Device{{Kind: "tcp", Address: "10.0.0.1:7400", Name: "eth0", Speed: 1 << 30}, {}}
-	fenced := []*Fenced{{Rail: 1<<16 - 1, Generation: 5, Count: 2, HaveYours: true, Refusals: refusals(2)}, {}}
+	fenced := []*Fenced{{Rail: 1<<16 - 1, Generation: 5, Count: 2, HaveYours: true, Rejected: true, Refusals: refusals(2)}, {}}
 	switch k {
 	case KindChallenge:
-		return &Challenge{Version: Version, Features: 1 << 63, Nonce: nonce, Node: "n:1", Incarnation: id, Name: "n"}
+		return &Challenge{
+			Version: Version, Features: 1 << 63, Nonce: nonce, Node: "n:1", Incarnation: id, Name: "n",
+		}
 	case KindHello:
 		return &Hello{
-			Version: Version, Features: 1, Node: "a:1", Incarnation: id, Name: "a", Challenge: nonce, Nonce: nonce,
-			Target: "b:1", TargetIncarnation: id, Session: id, Epoch: 3, First: true, Token: mac, Rail: 4, Generation: 9,
-			Local: "a:2", Remote: "b:2", Devices: devices, Fenced: fenced, Window: 1, MaxMessage: 2, Mac: mac,
+			Version: Version, Features: 1, Node: "a:1", Incarnation: id, Name: "a", Challenge: nonce,
+			Nonce: nonce, Target: "b:1", TargetIncarnation: id, Session: id, Epoch: 3, First: true,
+			Token: mac, Rail: 4, Generation: 9, Local: "a:2", Remote: "b:2", Devices: devices,
+			Fenced: fenced, Window: 1, MaxMessage: 2, Mac: mac,
 		}
 	case KindAnswer:
 		return &Answer{
-			Code: RefusalCode_OK, Reason: "welcome", Node: "b:1", Incarnation: id, Name: "b", Nonce: nonce, Session: id,
-			Epoch: 3, Devices: devices, Fenced: fenced, Window: 1, MaxMessage: 2, Mac: mac,
+			Code: RefusalCode_OK, Reason: "welcome", Node: "b:1", Incarnation: id, Name: "b",
+			Nonce: nonce, Session: id, Epoch: 3, Devices: devices, Fenced: fenced, Window: 1, MaxMessage: 2, Mac: mac,
 		}
 	default:
 		return &Confirm{Mac: mac, Fenced: fenced}

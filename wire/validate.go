@@ -8,8 +8,8 @@ type checker struct {
 	err  error
 }
 
-// validate checks lengths and ranges, so that who uses a message may convert its fields without looking. What they mean,
-// the version first of all, is the endpoint's to judge.
+// validate checks lengths and ranges, so that who uses a message may convert its fields without
+// looking. What they mean, the version first of all, is the endpoint's to judge.
 func validate(k Kind, m proto.Message) error {
 	c := &checker{kind: k}
 	switch m := m.(type) {
@@ -132,7 +132,8 @@ func (c *checker) fenced(list []*Fenced) {
 	}
 	for _, f := range list {
 		c.rail("a fenced generation's rail", f.GetRail())
-		if _, err := parseRefusals(c.kind, f.GetRefusals(), f.GetCount()); err != nil && c.err == nil {
+		_, err := parseRefusals(c.kind, f.GetRefusals(), f.GetCount())
+		if err != nil && c.err == nil {
 			c.err = err
 		}
 	}

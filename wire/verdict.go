@@ -1,7 +1,7 @@
 package wire
 
-// Verdict is the target's one answer to a Cancel: OK where the operation had completed, Canceled where nothing more of it
-// will be applied.
+// Verdict is the target's one answer to a Cancel: OK where the operation had completed, Canceled
+// where nothing more of it will be applied.
 type Verdict struct {
 	Op   OpID
 	Code Code
