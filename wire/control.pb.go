@@ -472,6 +472,7 @@ type Fenced struct {
 	HaveYours     bool                   `protobuf:"varint,4,opt,name=have_yours,json=haveYours,proto3" json:"have_yours,omitempty"` // the receiver's count has been heard
 	Refusals      []byte                 `protobuf:"bytes,5,opt,name=refusals,proto3" json:"refusals,omitempty"`                     // records of 24 bytes, as in an Ack frame
 	Rejected      bool                   `protobuf:"varint,6,opt,name=rejected,proto3" json:"rejected,omitempty"`                    // the frame after the count was malformed and went down with the generation
+	Done          bool                   `protobuf:"varint,7,opt,name=done,proto3" json:"done,omitempty"`                            // the sender has forgotten the generation or never had it; no answer is wanted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,6 +545,13 @@ func (x *Fenced) GetRefusals() []byte {
 func (x *Fenced) GetRejected() bool {
 	if x != nil {
 		return x.Rejected
+	}
+	return false
+}
+
+func (x *Fenced) GetDone() bool {
+	if x != nil {
+		return x.Done
 	}
 	return false
 }
@@ -785,7 +793,7 @@ const file_wire_control_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
-	"\x05speed\x18\x04 \x01(\x04R\x05speed\"\xa9\x01\n" +
+	"\x05speed\x18\x04 \x01(\x04R\x05speed\"\xbd\x01\n" +
 	"\x06Fenced\x12\x12\n" +
 	"\x04rail\x18\x01 \x01(\rR\x04rail\x12\x1e\n" +
 	"\n" +
@@ -795,7 +803,8 @@ const file_wire_control_proto_rawDesc = "" +
 	"\n" +
 	"have_yours\x18\x04 \x01(\bR\thaveYours\x12\x1a\n" +
 	"\brefusals\x18\x05 \x01(\fR\brefusals\x12\x1a\n" +
-	"\brejected\x18\x06 \x01(\bR\brejected\"\x8b\x03\n" +
+	"\brejected\x18\x06 \x01(\bR\brejected\x12\x12\n" +
+	"\x04done\x18\a \x01(\bR\x04done\"\x8b\x03\n" +
 	"\x06Answer\x12.\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1a.railyard.wire.RefusalCodeR\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x12\n" +

@@ -29,7 +29,7 @@
 //	Ack          (17) count u64 @8  seen u64 @16                    body: refusals
 //	Credit       (18) granted u64 @8
 //	Retired      (19) rail u16 @8  generation u64 @16  count u64 @24
-//	                  flags 1 HaveYours, 2 Rejected                 body: refusals
+//	                  flags 1 HaveYours, 2 Rejected, 4 Done         body: refusals
 //	Cancel       (20) op u64 @8                                     body: marks
 //	Verdict      (21) op u64 @8  code u8 @16
 //	Goodbye      (22) reason u8 @8                                  body: marks

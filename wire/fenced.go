@@ -14,6 +14,7 @@ func FencedOf(list []Retired) []*Fenced {
 			Count:      r.Count,
 			HaveYours:  r.HaveYours,
 			Rejected:   r.Rejected,
+			Done:       r.Done,
 			Refusals:   r.Refusals,
 		}
 	}
@@ -35,6 +36,7 @@ func RetiredOf(list []*Fenced) ([]Retired, error) {
 			Count:      f.GetCount(),
 			HaveYours:  f.GetHaveYours(),
 			Rejected:   f.GetRejected(),
+			Done:       f.GetDone(),
 		}
 		if r := f.GetRefusals(); len(r) > 0 {
 			out[i].Refusals = Refusals(r)

@@ -210,7 +210,7 @@ func TestARefusalNeedsNoSession(t *testing.T) {
 func TestFencedGenerationsTravelInHandshakes(t *testing.T) {
 	want := []Retired{
 		{Rail: 1<<16 - 1, Generation: 1<<64 - 1, Count: 2, HaveYours: true, Rejected: true, Refusals: refusals(2)},
-		{Rail: 1, Generation: 2},
+		{Rail: 1, Generation: 2, Done: true},
 	}
 	b, err := AppendHandshake(nil, KindConfirm, &Confirm{Fenced: FencedOf(want)})
 	require.NoError(t, err)

@@ -44,8 +44,11 @@ const (
 	// FlagRejected (Retired): the frame after the count was malformed and went down with the
 	// generation.
 	FlagRejected uint8 = 2
-	// FlagDone (Retired): the sender has forgotten the generation or never had it; no answer is wanted.
+	// FlagDone (Retired): the sender has forgotten the generation or never had it; no answer is
+	// wanted.
 	FlagDone uint8 = 4
+
+	retiredFlags = FlagHaveYours | FlagRejected | FlagDone
 )
 
 // Limits. A parser refuses what is above them before anything is allocated for it.
@@ -86,7 +89,7 @@ var layouts = [kindEnd]layout{
 	KindBeat:         {name: "Beat"},
 	KindAck:          {name: "Ack", max: RefusalSize * MaxRefusals},
 	KindCredit:       {name: "Credit"},
-	KindRetired:      {name: "Retired", flags: FlagHaveYours | FlagRejected | FlagDone, max: RefusalSize * MaxRefusals},
+	KindRetired:      {name: "Retired", flags: retiredFlags, max: RefusalSize * MaxRefusals},
 	KindCancel:       {name: "Cancel", max: markSize * MaxMarks},
 	KindVerdict:      {name: "Verdict"},
 	KindGoodbye:      {name: "Goodbye", max: markSize * MaxMarks},

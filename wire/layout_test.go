@@ -47,10 +47,10 @@ func TestLayoutOfEveryKind(t *testing.T) {
 		{"Credit", (&Credit{Granted: 2}).Append(nil),
 			[]string{"1200 0000 00000000", u64("02"), "*64"}},
 		{"Retired", (&Retired{
-			Rail: 0x102, Generation: 5, Count: 4, HaveYours: true, Rejected: true,
+			Rail: 0x102, Generation: 5, Count: 4, HaveYours: true, Rejected: true, Done: true,
 			Refusals: Refusals(nil).Add(Refusal{3, 7, CodeRevoked}),
 		}).Append(nil),
-			[]string{"1303 0000 18000000", u64("0201"), u64("05"), u64("04"), "*64", refusal}},
+			[]string{"1307 0000 18000000", u64("0201"), u64("05"), u64("04"), "*64", refusal}},
 		{"Cancel", (&Cancel{Op: 2, Marks: []Mark{{0x102, 5, 9}}}).Append(nil),
 			[]string{"1400 0000 18000000", u64("02"), "*64", mark}},
 		{"Verdict", (&Verdict{Op: 2, Code: CodeCanceled}).Append(nil),

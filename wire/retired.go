@@ -10,7 +10,7 @@ type Retired struct {
 	Generation Generation
 	Count      uint64 // counted frames of this generation applied, for good
 	HaveYours  bool   // no answer needed: the receiver's count is known
-	Done       bool   // the sender has both counts and has forgotten the generation, or never had it: never answered
+	Done       bool   // the sender has forgotten the generation or never had it: never answered
 	Rejected   bool   // the frame after Count was malformed and went down with the generation
 	Refusals   Refusals
 }

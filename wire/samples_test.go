@@ -99,6 +99,7 @@ func samples() [][]byte {
 			Rail: 1<<16 - 1, Generation: 1<<64 - 1, Count: 3, HaveYours: true, Refusals: refusals(3),
 		}).Append(nil),
 		(&Retired{Rail: 1, Generation: 2, Rejected: true}).Append(nil),
+		(&Retired{Rail: 1, Generation: 2, Done: true}).Append(nil),
 		(&Retired{}).Append(nil),
 		(&Cancel{Op: 6, Marks: marks(2)}).Append(nil),
 		(&Cancel{Op: 6, Marks: marks(MaxMarks)}).Append(nil),
