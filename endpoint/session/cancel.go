@@ -112,6 +112,7 @@ func (s *Session) askCancel(o *Op) {
 		}
 	}
 	s.cancels = append(s.cancels, c)
+	s.due = true
 	s.sayAll(control{cancel: c})
 }
 

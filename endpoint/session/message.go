@@ -309,6 +309,46 @@ func (seg *segment) unqueue(i int) queued {
 	return q
 }
 
+// undelivered says that a message will not be sent again.
+func (s *Session) undelivered(q *queued, err error) {
+	m := &Message{Target: q.target, Sender: q.sender, Type: q.typ, System: q.system, Headers: q.headers, Payload: q.payload}
+	if q.large != nil {
+		m.Payload = q.large.Data
+	}
+	s.effect(Effect{Kind: Undelivered, Message: m, Err: err})
+}
+
+// abandonMessages gives up every message that is not acknowledged: the session is over.
+func (s *Session) abandonMessages(err error) {
+	segment := func(seg *segment, from uint64) {
+		for i := from; i < uint64(len(seg.frames)); i++ {
+			q := seg.unqueue(int(i))
+			s.undelivered(&q, err)
+		}
+	}
+	for _, l := range s.lanes {
+		if l == nil {
+			continue
+		}
+		for _, g := range l.gens {
+			for _, it := range g.items.all() {
+				if it.seg != nil {
+					segment(it.seg, it.at)
+				}
+			}
+			for _, seg := range g.segs.all() {
+				segment(seg, 0)
+			}
+		}
+	}
+	for i := range s.buckets {
+		for j := range s.buckets[i].pending {
+			s.undelivered(&s.buckets[i].pending[j], err)
+		}
+		s.buckets[i].pending = nil
+	}
+}
+
 // Room tells whether a message with that payload and headers would find room now.
 func (s *Session) Room(payload, headers int) bool {
 	return s.closed != nil || s.reserved+cost(payload, headers) <= s.granted

@@ -186,9 +186,10 @@ func (g *Generation) ackDue() {
 	switch {
 	case g.ackNow, g.ackBytes >= 256<<10:
 		g.ackNow = true
-		s.wake(g)
+		s.wakeAs(g, g.offers.len() == 0 && g.segs.len() == 0)
 	case g.ackAt == 0:
 		g.ackAt = s.now + s.cfg.AckDelay
+		s.due = true
 	}
 }
 

@@ -111,6 +111,7 @@ func (s *Session) quieten(g *Generation) {
 	}
 	s.stats.Retired++
 	g.retireAt = s.now + s.cfg.ResendEvery
+	s.due = true
 	s.sayAll(control{retired: g})
 	if len(s.tombs) > 0 {
 		s.buryTombs()
@@ -225,8 +226,7 @@ func (s *Session) requeueFrame(back []queued, seg *segment, i int, rejected bool
 	if rejected {
 		if q.strikes++; q.strikes > 1 {
 			s.reserved -= min(s.reserved, cost(len(q.payload), len(q.headers)))
-			s.effect(Effect{Kind: Undelivered, Target: q.target, Err: fmt.Errorf(
-				"the message to %s was rejected on two connections: %w", q.target, rma.ErrMalformed)})
+			s.undelivered(&q, fmt.Errorf("the message to %s was rejected on two connections: %w", q.target, rma.ErrMalformed))
 			return back
 		}
 	}

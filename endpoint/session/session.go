@@ -49,6 +49,7 @@ type Session struct {
 	tracked    map[wire.OpID]*tracked
 	serving    map[wire.OpID]*Op
 
+	due   bool // a deadline may have come nearer
 	stats Stats
 }
 
@@ -94,18 +95,18 @@ const (
 	Room
 	// PeerLeft: the peer said goodbye; Err is nil or says why.
 	PeerLeft
-	// Undelivered: a message of ours that the peer refused for good (Target, Err).
+	// Undelivered: Message of ours is not known to have arrived, and will not be sent again; Err says why.
 	Undelivered
 )
 
 // Effect is one thing for the owner to do.
 type Effect struct {
-	Kind   EffectKind
-	Gen    *Generation
-	Op     *Op
-	Target *Name
-	Inline bool
-	Err    error
+	Kind    EffectKind
+	Gen     *Generation
+	Op      *Op
+	Message *Message
+	Inline  bool
+	Err     error
 }
 
 // New makes the session of one epoch. Regions is the node's table: what the peer may write and read.
@@ -212,12 +213,7 @@ func (s *Session) Close(now time.Duration, err error) {
 		s.finish(e, err)
 		e = next
 	}
-	for i := range s.buckets {
-		for j := range s.buckets[i].pending {
-			s.effect(Effect{Kind: Undelivered, Target: s.buckets[i].pending[j].target, Err: err})
-		}
-		s.buckets[i].pending = nil
-	}
+	s.abandonMessages(err)
 	for _, o := range append([]*Op(nil), s.bodies...) {
 		s.finish(o, err)
 	}
@@ -238,6 +234,16 @@ func (s *Session) Tick(now time.Duration) {
 		}
 	}
 	s.resend(now)
+}
+
+// SetOpener says which end opened the session, before the first lane is up: of two first sessions at once one yields.
+func (s *Session) SetOpener(opener bool) { s.cfg.Opener = opener }
+
+// DeadlineMoved tells, once, that Deadline may be earlier than it was.
+func (s *Session) DeadlineMoved() bool {
+	moved := s.due
+	s.due = false
+	return moved
 }
 
 // Deadline is when Tick wants to be called next; 0: no need.
