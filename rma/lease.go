@@ -30,15 +30,17 @@ func (l *lease) closed() bool { return l.state.Load()&leaseClosed != 0 }
 
 // enter is false when the lease is closed; else leave must follow.
 func (l *lease) enter() bool {
-	if l.closed() {
-		return false
+	// Looking first keeps those who come too late from disturbing those whom close waits for.
+	return !l.closed() && l.join()
+}
+
+// join counts a user in; one who finds the lease closed goes out again, having counted for a moment.
+func (l *lease) join() bool {
+	if l.state.Add(1)&leaseClosed == 0 {
+		return true
 	}
-	if l.state.Add(1)&leaseClosed != 0 {
-		// Closed in between: this counted as a user for a moment, and must not be waited for.
-		l.leave()
-		return false
-	}
-	return true
+	l.leave()
+	return false
 }
 
 func (l *lease) leave() {

@@ -160,6 +160,22 @@ func TestRevokeIsNotStarved(t *testing.T) {
 	all.Wait()
 }
 
+// The moment between an enterer's look and its count, in which the lease is closed.
+func TestEnterThatIsOvertakenByAClose(t *testing.T) {
+	var l lease
+	l.init()
+	require.True(t, l.join())
+	closing := started(l.close)
+	for !l.closed() {
+		runtime.Gosched()
+	}
+	require.False(t, l.join())
+	l.leave()
+	within(t, closing, "the close")
+	require.False(t, l.join(), "after the close has ended")
+	require.Equal(t, uint64(leaseClosed|leaseDrained), l.state.Load())
+}
+
 // Enterers that fail pass through the count of users for a moment; none may make the revoke's end be missed.
 func TestRevokeAgainstEnterersManyTimes(t *testing.T) {
 	table := NewTable(rand.Reader, 0)

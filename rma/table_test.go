@@ -7,9 +7,11 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -228,6 +230,25 @@ func TestManyRegions(t *testing.T) {
 	for i := 0; i < many; i += 997 {
 		require.True(t, regions[i].Revoked())
 	}
+}
+
+// The moment between a key's burial and its region's leaving the table, held open.
+func TestKeyIsBuriedBeforeItsRegionLeaves(t *testing.T) {
+	table, r := registered(t, 1, RemoteRead)
+	id := r.Key().Region()
+	table.shard(id).mu.RLock()
+	revoke := started(func() { _ = r.Revoke() })
+	buried := started(func() {
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); runtime.Gosched() {
+			if _, known := table.gone.find(id); known {
+				return
+			}
+		}
+		t.Error("the key is not remembered while its region is still there")
+	})
+	<-buried
+	table.shard(id).mu.RUnlock()
+	within(t, revoke, "the revoke")
 }
 
 // A look-up that comes while a region is being revoked sees OK or Revoked, never UnknownRegion.

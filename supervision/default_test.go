@@ -114,7 +114,11 @@ func TestRailThatFlapsWaitsLonger(t *testing.T) {
 		f := Failure{Class: class}
 		h := r.Failed(f, now)
 		d := p.Decide(h, f, now)
-		fmt.Fprintf(&story, "%v %s: %s %s\n", now, class, d.Action, (d.Delay + ms/2).Truncate(ms))
+		health := "not healthy"
+		if h.Healthy {
+			health = "healthy till then"
+		}
+		fmt.Fprintf(&story, "%v %s, %s: %s %s\n", now, class, health, d.Action, (d.Delay + ms/2).Truncate(ms))
 		now += d.Delay
 	}
 	up := func(life time.Duration) {
@@ -134,24 +138,24 @@ func TestRailThatFlapsWaitsLonger(t *testing.T) {
 	up(3 * time.Second)
 	fail(Path)
 	now = time.Hour + 30*time.Second
-	up(100 * ms) // shorter than its probation
+	up(999 * ms) // shorter than its probation
 	fail(Path)
 	now = time.Hour + 40*time.Second
 	up(10 * time.Minute)
 	fail(Transient)
 	assert.Equal(t, strings.TrimLeft(`
-0s transient: restart 50ms
+0s transient, not healthy: restart 50ms
 1s up, probation 250ms
-1h0m1s path: restart 0s
-1h0m1s path: restart 50ms
+1h0m1s path, healthy till then: restart 0s
+1h0m1s path, not healthy: restart 50ms
 1h0m10s up, probation 250ms
-1h0m13s path: restart 50ms
+1h0m13s path, healthy till then: restart 50ms
 1h0m20s up, probation 500ms
-1h0m23s path: restart 100ms
+1h0m23s path, healthy till then: restart 100ms
 1h0m30s up, probation 1s
-1h0m30.1s path: restart 200ms
+1h0m30.999s path, not healthy: restart 200ms
 1h0m40s up, probation 2s
-1h10m40s transient: restart 0s
+1h10m40s transient, healthy till then: restart 0s
 `, "\n"), story.String())
 }
 
