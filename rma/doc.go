@@ -1,12 +1,14 @@
-// Package rma holds what one-sided operations need on a node: registered memory (Region, Table), the
-// keys that let a peer at it (Key), the lease that makes revoking safe (Region.Enter, Leave, Revoke),
-// the handle of one operation (Op), and the plans that transports read and write by (Scatter, Gather).
+// Package rma holds what one-sided operations need on a node: registered memory (Region, Table),
+// the keys that let a peer at it (Key), the lease that makes revoking safe (Region.Enter, Leave,
+// Revoke), the handle of one operation (Op), and the plans that transports read and write by
+// (Scatter, Gather).
 //
 // It is plain code: no goroutine, no clock, no source of random numbers of its own. The only locks
-// are those of the table's shards and of one operation; none is held while anything outside is called.
+// are those of the table's shards and of one operation; none is held while anything outside is
+// called.
 //
-// Owner: a Table belongs to a node, a Region to whoever registered it, an Op to the session that carries
-// it out (the application holds it as well, but only waits, reads and asks to cancel).
+// Owner: a Table belongs to a node, a Region to whoever registered it, an Op to the session that
+// carries it out (the application holds it as well, but only waits, reads and asks to cancel).
 //
 // Invariant: after Region.Revoke has returned, nothing that goes through this package touches
 // the region's bytes.

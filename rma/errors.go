@@ -7,9 +7,11 @@ import (
 	"railyard/wire"
 )
 
-// What may become of an operation. Compare with errors.Is: they arrive wrapped, mostly in an OpError.
+// What may become of an operation. Compare with errors.Is: they arrive wrapped, mostly in an
+// OpError.
 var (
-	// ErrRevoked: the region's owner took its key back. What had landed before stays; nothing lands after.
+	// ErrRevoked: the region's owner took its key back. What had landed before stays; nothing lands
+	// after.
 	ErrRevoked = errors.New("the region was revoked by its owner: ask the owner for a new key")
 	// ErrBounds: offset and length lie outside the region.
 	ErrBounds = errors.New("outside the region: keep offset+length within Key.Len")
@@ -20,17 +22,19 @@ var (
 	ErrUnknownRegion = errors.New("the peer knows no such region: the key is another node's, " +
 		"of an earlier start of it, or was revoked long ago; ask the owner for a new one")
 	// ErrCanceled: taken back by the initiator; its buffer is free and nothing more is written.
-	ErrCanceled = errors.New("canceled by the initiator: the buffer is free, start it again if it is still wanted")
-	// ErrOutcomeUnknown: the local buffer is free, but the target could not be asked. What was sent may still
-	// land until the region is revoked or the session's next epoch begins.
-	ErrOutcomeUnknown = errors.New("the peer could not be asked what became of it: it may have landed, " +
-		"and may still; have the region revoked before its memory is reused")
+	ErrCanceled = errors.New("canceled by the initiator: its buffer is free, " +
+		"start it again if it is still wanted")
+	// ErrOutcomeUnknown: the local buffer is free, but the target could not be asked. What was sent
+	// may still land until the region is revoked or the session's next epoch begins.
+	ErrOutcomeUnknown = errors.New("the peer could not be asked what became of it: " +
+		"it may have landed, and may still; have the region revoked before its memory is reused")
 	// ErrPeerRestarted: the peer process is a new one; regions of the old one are gone.
 	ErrPeerRestarted = errors.New("the peer has restarted: exchange keys again")
 	// ErrEndpointDown: the endpoint has ended.
 	ErrEndpointDown = errors.New("the endpoint is down: connect to the peer again")
 	// ErrNoRoute: no rail to the peer can be made.
-	ErrNoRoute = errors.New("no rail leads to the peer: check its address and the cards in Config.Rails")
+	ErrNoRoute = errors.New("no rail leads to the peer: " +
+		"check its address and the cards in Config.Rails")
 	// ErrTooLarge: more than the limit for one message or operation.
 	ErrTooLarge = errors.New("too large for one piece: split it, or raise the limit at both ends")
 	// ErrWindowFull: the peer's window stayed full until the context ended.
@@ -38,11 +42,14 @@ var (
 	// ErrShutdown: the node is shutting down.
 	ErrShutdown = errors.New("the node is shutting down: start nothing new on it")
 	// ErrMalformed: the peer could not make sense of what it was sent.
-	ErrMalformed = errors.New("malformed: run versions that fit together, and hand keys over unchanged")
+	ErrMalformed = errors.New("malformed: " +
+		"run versions that fit together, and hand keys over unchanged")
 	// ErrLimit: a configured bound, such as that on open operations, was reached.
-	ErrLimit = errors.New("a configured limit is reached: have fewer operations open at once, or raise it")
+	ErrLimit = errors.New("a configured limit is reached: " +
+		"have fewer operations open at once, or raise it")
 	// ErrInternal: the peer had a bug while it applied the operation.
-	ErrInternal = errors.New("the peer failed inside while it applied this: look into the peer's log")
+	ErrInternal = errors.New("the peer failed inside while it applied this: " +
+		"look into the peer's log")
 )
 
 // Why Register refuses.
@@ -50,9 +57,11 @@ var (
 	// ErrEmptyRegion: a region needs at least one byte.
 	ErrEmptyRegion = errors.New("cannot register an empty buffer: pass at least one byte")
 	// ErrNoRights: no right, or an unknown one.
-	ErrNoRights = errors.New("cannot register with these rights: pass RemoteWrite, RemoteRead or both")
+	ErrNoRights = errors.New("cannot register with these rights: " +
+		"pass RemoteWrite, RemoteRead or both")
 	// ErrTooManyRegions: the table's limit is reached.
-	ErrTooManyRegions = errors.New("too many regions are registered: revoke some, or raise the limit")
+	ErrTooManyRegions = errors.New("too many regions are registered: " +
+		"revoke some, or raise the limit")
 	// ErrEntropy: no random token could be drawn.
 	ErrEntropy = errors.New("no random bytes for the key: check the system's random source")
 )
@@ -84,7 +93,8 @@ func CodeError(c wire.Code) error {
 			return known.err
 		}
 	}
-	return fmt.Errorf("the peer refused with code %d, unknown to this version: %w", uint8(c), ErrInternal)
+	return fmt.Errorf("the peer refused with code %d, unknown to this version: %w",
+		uint8(c), ErrInternal)
 }
 
 // ErrorCode gives the code that tells a peer of err: OK for nil, Internal for what has no code.

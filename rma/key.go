@@ -11,8 +11,9 @@ import (
 	"railyard/wire"
 )
 
-// Key lets its holder at a region of another node, with the rights that the owner gave. It is a secret,
-// handed over in a message (MarshalBinary); String, and every format of fmt, shows a fingerprint only.
+// Key lets its holder at a region of another node, with the rights that the owner gave. It is a
+// secret, handed over in a message (MarshalBinary); String, and every format of fmt, shows a
+// fingerprint only.
 //
 // fmt calls no method of an unexported field: keep keys in exported fields of what may be printed.
 type Key struct {
@@ -52,8 +53,8 @@ type KeyConfig struct {
 	Rights Rights
 }
 
-// NewKey puts a key together: for a session, which knows the parts from elsewhere. Table.Register makes
-// the keys that open something.
+// NewKey puts a key together: for a session, which knows the parts from elsewhere. Table.Register
+// makes the keys that open something.
 func NewKey(c KeyConfig) Key {
 	return Key{region: c.Region, token: c.Token, length: c.Len, rights: c.Rights}
 }
@@ -116,7 +117,8 @@ func (k *Key) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("a key has %d bytes, not %d: %w", KeySize, len(b), ErrMalformed)
 	}
 	if b[0] != keyVersion {
-		return fmt.Errorf("a key of version %d, this node knows %d: %w", b[0], keyVersion, ErrMalformed)
+		return fmt.Errorf("a key of version %d, this node knows %d: %w",
+			b[0], keyVersion, ErrMalformed)
 	}
 	if binary.BigEndian.Uint32(b[keyAtSum:]) != keySum(b) {
 		return fmt.Errorf("a key that was damaged on its way (checksum): %w", ErrMalformed)

@@ -188,7 +188,8 @@ func TestRightsNames(t *testing.T) {
 	assert.False(t, rma.RemoteWrite.Allows(rma.RemoteWrite|rma.RemoteRead))
 }
 
-// What is accepted gives the same bytes again, whether the checksum is the input's own or made right.
+// What is accepted gives the same bytes again, whether the checksum is the input's own or made
+// right.
 func FuzzKey(f *testing.F) {
 	for _, c := range []rma.KeyConfig{
 		{Region: 1, Token: wire.Token{1, 2, 3}, Len: 1, Rights: rma.RemoteRead},

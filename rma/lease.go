@@ -7,11 +7,12 @@ import (
 
 // lease lets many users at a region's memory for one short call each, until it is closed for good.
 //
-// It is not a sync.RWMutex, because entering must never wait: a plan holds the leases of several regions
-// at once, and two plans that each waited for a region whose owner waits for the other plan would never end.
+// It is not a sync.RWMutex, because entering must never wait: a plan holds the leases of several
+// regions at once, and two plans that each waited for a region whose owner waits for the other plan
+// would never end.
 //
-// Invariant: drained is closed exactly when closed is set and the count of users has reached zero since;
-// no enter succeeds after closed is set.
+// Invariant: drained is closed exactly when closed is set and the count of users has reached zero
+// since; no enter succeeds after closed is set.
 type lease struct {
 	// state is the count of users in its low half, and the two flags above.
 	state atomic.Uint64
@@ -34,7 +35,8 @@ func (l *lease) enter() bool {
 	return !l.closed() && l.join()
 }
 
-// join counts a user in; one who finds the lease closed goes out again, having counted for a moment.
+// join counts a user in; one who finds the lease closed goes out again, having counted for a
+// moment.
 func (l *lease) join() bool {
 	if l.state.Add(1)&leaseClosed == 0 {
 		return true
@@ -60,7 +62,8 @@ func (l *lease) drain() {
 	}
 }
 
-// close closes the lease and waits for the users that are in. Any number of callers, each of whom waits.
+// close closes the lease and waits for the users that are in. Any number of callers, each of whom
+// waits.
 func (l *lease) close() {
 	if l.state.Or(leaseClosed) == 0 {
 		l.drain()

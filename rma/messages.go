@@ -2,11 +2,13 @@ package rma
 
 import "fmt"
 
-// The messages by which an actor asks an endpoint's PID for operations. They never leave the process.
-// Each Put, Get and Flush is answered by exactly one Done with its ID; a Cancel has no answer of its own, the
-// operation's Done is it. IDs are the sender's own: unique among its open operations.
+// The messages by which an actor asks an endpoint's PID for operations. They never leave the
+// process. Each Put, Get and Flush is answered by exactly one Done with its ID; a Cancel has no
+// answer of its own, the operation's Done is it. IDs are the sender's own: unique among its open
+// operations.
 type (
-	// Put writes Data at Offset, in bytes, of the region of Key. Data belongs to the endpoint until Done.
+	// Put writes Data at Offset, in bytes, of the region of Key. Data belongs to the endpoint until
+	// Done.
 	Put struct {
 		ID      uint64
 		Key     Key
@@ -14,7 +16,8 @@ type (
 		Data    []byte
 		Options []Option
 	}
-	// Get fills Dst from Offset, in bytes, of the region of Key. Dst belongs to the endpoint until Done.
+	// Get fills Dst from Offset, in bytes, of the region of Key. Dst belongs to the endpoint until
+	// Done.
 	Get struct {
 		ID      uint64
 		Key     Key
@@ -22,7 +25,8 @@ type (
 		Dst     []byte
 		Options []Option
 	}
-	// Cancel takes the sender's operation with that ID back; one that is done already is left alone.
+	// Cancel takes the sender's operation with that ID back; one that is done already is left
+	// alone.
 	Cancel struct{ ID uint64 }
 	// Flush is done when everything that the endpoint took before it is visible at the peer.
 	Flush struct{ ID uint64 }
@@ -35,12 +39,14 @@ type (
 
 // String leaves the data out: messages end in logs of dead letters.
 func (m Put) String() string {
-	return fmt.Sprintf("put(id %d, %d bytes to offset %d of %s)", m.ID, len(m.Data), m.Offset, m.Key)
+	return fmt.Sprintf("put(id %d, %d bytes to offset %d of %s)",
+		m.ID, len(m.Data), m.Offset, m.Key)
 }
 
 // String leaves the buffer out.
 func (m Get) String() string {
-	return fmt.Sprintf("get(id %d, %d bytes from offset %d of %s)", m.ID, len(m.Dst), m.Offset, m.Key)
+	return fmt.Sprintf("get(id %d, %d bytes from offset %d of %s)",
+		m.ID, len(m.Dst), m.Offset, m.Key)
 }
 
 // Format writes String whatever the verb.

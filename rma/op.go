@@ -36,10 +36,11 @@ func (k OpKind) String() string {
 
 // Canceler takes operations back: their owner.
 type Canceler interface {
-	// CancelOp has op completed: with ErrCanceled where it could be taken back, with ErrOutcomeUnknown where the
-	// target could not be asked, else as it went. It returns when that has happened; where ctx ends
-	// first it frees the source and completes op with ErrOutcomeUnknown. An error that it gives counts only
-	// while op has not completed. It is called any number of times for one op, from any goroutine.
+	// CancelOp has op completed: with ErrCanceled where it could be taken back, with
+	// ErrOutcomeUnknown where the target could not be asked, else as it went. It returns when that
+	// has happened; where ctx ends first it frees the source and completes op with
+	// ErrOutcomeUnknown. An error that it gives counts only while op has not completed. It is
+	// called any number of times for one op, from any goroutine.
 	CancelOp(ctx context.Context, op *Op) error
 }
 
@@ -59,11 +60,11 @@ type OpConfig struct {
 	OnDone func(*Op)
 }
 
-// Op is the handle of one operation. The application waits, reads the outcome, and may cancel; the owner
-// completes. All methods but Init may be called from any goroutine. It must not be copied.
+// Op is the handle of one operation. The application waits, reads the outcome, and may cancel; the
+// owner completes. All methods but Init may be called from any goroutine. It must not be copied.
 //
-// Invariant: it completes once: err is set before finished, finished before the channel is closed, that
-// before OnDone is called, and none of them changes after.
+// Invariant: it completes once: err is set before finished, finished before the channel is closed,
+// that before OnDone is called, and none of them changes after.
 type Op struct {
 	config OpConfig
 
@@ -109,7 +110,8 @@ func (op *Op) Len() uint64 { return uint64(len(op.config.Data)) }
 // Options is what it was started with.
 func (op *Op) Options() Options { return op.config.Options }
 
-// Done gives a channel that is closed at completion; the same at each call while the operation is open.
+// Done gives a channel that is closed at completion; the same at each call while the operation is
+// open.
 func (op *Op) Done() <-chan struct{} {
 	op.mu.Lock()
 	defer op.mu.Unlock()
@@ -126,8 +128,8 @@ func (op *Op) Done() <-chan struct{} {
 // Finished tells whether the operation has completed, well or not.
 func (op *Op) Finished() bool { return op.finished.Load() }
 
-// Err is the outcome: nil if it went well, and nil while it is open (ask Finished, or wait for Done).
-// Compare with errors.Is.
+// Err is the outcome: nil if it went well, and nil while it is open (ask Finished, or wait for
+// Done). Compare with errors.Is.
 func (op *Op) Err() error {
 	if !op.finished.Load() {
 		return nil
@@ -135,8 +137,8 @@ func (op *Op) Err() error {
 	return op.err
 }
 
-// Wait waits for completion and gives Err. Where ctx ends first it gives an error that wraps ctx's, and the
-// operation goes on: its buffer is not free.
+// Wait waits for completion and gives Err. Where ctx ends first it gives an error that wraps ctx's,
+// and the operation goes on: its buffer is not free.
 func (op *Op) Wait(ctx context.Context) error {
 	if op.Finished() {
 		return op.Err()
@@ -149,16 +151,16 @@ func (op *Op) Wait(ctx context.Context) error {
 		if op.Finished() {
 			return op.Err()
 		}
-		return fmt.Errorf("stopped waiting for a %s that is still going on (Cancel it to free its buffer): %w",
+		return fmt.Errorf("stopped waiting for a %s that goes on (Cancel it to free its buffer): %w",
 			op.Kind(), context.Cause(ctx))
 	}
 }
 
 // Cancel takes the operation back, and waits until the target has confirmed that, or ctx ends.
 //
-// Nil: nothing of it is written at the target any more and its buffer is free, because it was canceled
-// or had completed, well or not; Err says which. ErrOutcomeUnknown: the buffer is free, but the
-// target could not be asked. It may be called more than once.
+// Nil: nothing of it is written at the target any more and its buffer is free, because it was
+// canceled or had completed, well or not; Err says which. ErrOutcomeUnknown: the buffer is free,
+// but the target could not be asked. It may be called more than once.
 func (op *Op) Cancel(ctx context.Context) error {
 	if !op.Finished() {
 		if err := op.cancel(ctx); !op.Finished() {
@@ -188,8 +190,8 @@ func (op *Op) cancel(ctx context.Context) error {
 	}
 }
 
-// Complete is for the owner: it ends the operation with err (nil: well) and tells whoever waits. Only the first
-// call does anything, and only it gives true.
+// Complete is for the owner: it ends the operation with err (nil: well) and tells whoever waits.
+// Only the first call does anything, and only it gives true.
 func (op *Op) Complete(err error) bool {
 	op.mu.Lock()
 	if op.finished.Load() {

@@ -65,7 +65,8 @@ func TestOpShowsItsParts(t *testing.T) {
 		op     rma.Op
 	}
 	var l larger
-	l.op.Init(rma.OpConfig{Kind: rma.GetOp, Key: key, Offset: 9, Data: make([]byte, 5), Options: rma.Options{Fence: true}})
+	l.op.Init(rma.OpConfig{Kind: rma.GetOp, Key: key, Offset: 9, Data: make([]byte, 5),
+		Options: rma.Options{Fence: true}})
 	op := &l.op
 	assert.Equal(t, rma.GetOp, op.Kind())
 	assert.True(t, op.Key().Equal(key))
@@ -178,8 +179,11 @@ func TestOpFromManyGoroutines(t *testing.T) {
 	for range 50 {
 		var told, won atomic.Int64
 		op := rma.NewOp(rma.OpConfig{
-			OnDone:   func(*rma.Op) { told.Add(1) },
-			Canceler: canceler(func(_ context.Context, op *rma.Op) error { op.Complete(rma.ErrCanceled); return nil }),
+			OnDone: func(*rma.Op) { told.Add(1) },
+			Canceler: canceler(func(_ context.Context, op *rma.Op) error {
+				op.Complete(rma.ErrCanceled)
+				return nil
+			}),
 		})
 		var all sync.WaitGroup
 		for g := range 20 {

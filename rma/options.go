@@ -18,14 +18,14 @@ type Options struct {
 	Fence bool
 }
 
-// Notify has the actor at the target told by message after all bytes of the put are visible there, and
-// not at all if the put is canceled or refused. It means nothing for a get.
+// Notify has the actor at the target told by message after all bytes of the put are visible there,
+// and not at all if the put is canceled or refused. It means nothing for a get.
 func Notify(pid PID, message any) Option {
 	return func(o *Options) { o.NotifyPID, o.NotifyMessage = pid, message }
 }
 
-// Fence orders the operation after everything that was started before it to the same peer. The caller
-// does not wait.
+// Fence orders the operation after everything that was started before it to the same peer. The
+// caller does not wait.
 func Fence() Option { return fence }
 
 func fence(o *Options) { o.Fence = true }

@@ -2,8 +2,8 @@ package rma
 
 import "railyard/wire"
 
-// Scatter is where the next bytes of a stream go: at most two buffers, in order. When the first lies in a
-// region, Acquire takes the region's lease (shared) for the time of one read call.
+// Scatter is where the next bytes of a stream go: at most two buffers, in order. When the first
+// lies in a region, Acquire takes the region's lease (shared) for the time of one read call.
 //
 // Invariant: the bytes are touched only between Acquire (true) and Release.
 type Scatter struct {
@@ -13,8 +13,9 @@ type Scatter struct {
 	Region *Region
 }
 
-// Acquire takes the lease; it never waits. False: the region has been revoked; First must not be touched, and
-// the caller reports 0 bytes so that the next plan discards what is left. Release follows only a true.
+// Acquire takes the lease; it never waits. False: the region has been revoked; First must not be
+// touched, and the caller reports 0 bytes so that the next plan discards what is left. Release
+// follows only a true.
 func (s *Scatter) Acquire() bool { return s.Region == nil || s.Region.Enter() }
 
 // Release gives the lease back.
@@ -24,11 +25,12 @@ func (s *Scatter) Release() {
 	}
 }
 
-// Gather is what a stream writes next: buffers in order. Those that lie in a region (the answer to a get)
-// are leased for the time of one write call. Its maker fills it by Reset, Add and AddPinned; its user brackets
-// the write call by Acquire and Release.
+// Gather is what a stream writes next: buffers in order. Those that lie in a region (the answer to
+// a get) are leased for the time of one write call. Its maker fills it by Reset, Add and AddPinned;
+// its user brackets the write call by Acquire and Release.
 //
-// Invariant: a pinned buffer that still lies in its region is touched only between Acquire and Release.
+// Invariant: a pinned buffer that still lies in its region is touched only between Acquire and
+// Release.
 //
 // Invariant: size is the sum of the buffers' lengths; Acquire changes no length.
 type Gather struct {
@@ -51,11 +53,12 @@ type Pin struct {
 // MaxPinned is the length of the longest pinned buffer, in bytes: no chunk is longer.
 const MaxPinned = wire.MaxChunk
 
-// zeros stand in for the bytes of a revoked region. Nobody ever writes to them: untouched, they take address space only.
+// zeros stand in for the bytes of a revoked region. Nobody ever writes to them: untouched, they
+// take address space only.
 var zeros [MaxPinned]byte
 
-// Reset empties the plan for reuse; nothing that it held stays referenced. It must not be called between
-// Acquire and Release.
+// Reset empties the plan for reuse; nothing that it held stays referenced. It must not be called
+// between Acquire and Release.
 func (g *Gather) Reset() {
 	clear(g.Bufs)
 	clear(g.Pins)
@@ -71,7 +74,8 @@ func (g *Gather) Add(b []byte) {
 	g.size += len(b)
 }
 
-// AddPinned puts b, memory of region, last. It is at most MaxPinned long; a longer one is a bug, and panics.
+// AddPinned puts b, memory of region, last. It is at most MaxPinned long; a longer one is a bug,
+// and panics.
 func (g *Gather) AddPinned(b []byte, region *Region) {
 	if len(b) > MaxPinned {
 		panic("rma: a pinned buffer is longer than MaxPinned")
@@ -86,8 +90,9 @@ func (g *Gather) AddPinned(b []byte, region *Region) {
 // Size is how many bytes the plan holds.
 func (g *Gather) Size() int { return g.size }
 
-// Acquire takes the lease of each pin; it never waits. Where a region has been revoked, zeros take the place of
-// its bytes for good, and the pin is marked Padded: the stream stays in step. Release must follow.
+// Acquire takes the lease of each pin; it never waits. Where a region has been revoked, zeros take
+// the place of its bytes for good, and the pin is marked Padded: the stream stays in step. Release
+// must follow.
 func (g *Gather) Acquire() {
 	g.held = true
 	for i := range g.Pins {

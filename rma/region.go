@@ -6,8 +6,8 @@ import (
 	"railyard/wire"
 )
 
-// Region is registered memory. Its owner hands Key to peers, who then put and get without the owner's
-// help, until the owner calls Revoke.
+// Region is registered memory. Its owner hands Key to peers, who then put and get without the
+// owner's help, until the owner calls Revoke.
 //
 // All methods may be called from any goroutine.
 //
@@ -22,8 +22,8 @@ type Region struct {
 // Key is what a peer needs. It is a secret.
 func (r *Region) Key() Key { return r.key }
 
-// Bytes is the memory itself, as the owner sees it. Peers write to it at any time until Revoke returns:
-// the owner learns from a message (Notify) when a put is whole.
+// Bytes is the memory itself, as the owner sees it. Peers write to it at any time until Revoke
+// returns: the owner learns from a message (Notify) when a put is whole.
 func (r *Region) Bytes() []byte { return r.buf }
 
 // Len is the region's length in bytes.
@@ -41,11 +41,13 @@ func (r *Region) String() string {
 // Format writes String whatever the verb, so that no verb shows memory or token.
 func (r *Region) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.String())) }
 
-// Revoke takes the key back. When it returns, no byte of any put lands in the memory any more, and none of
-// it is sent by any get. It waits for socket calls that are in progress, a memory copy each, and for neither
-// network nor peer. It must not be called between an Enter of the same region and its Leave.
+// Revoke takes the key back. When it returns, no byte of any put lands in the memory any more, and
+// none of it is sent by any get. It waits for socket calls that are in progress, a memory copy
+// each, and for neither network nor peer. It must not be called between an Enter of the same region
+// and its Leave.
 //
-// Every call waits for the same; calls after the first find nothing left to do. The error is nil today.
+// Every call waits for the same; calls after the first find nothing left to do. The error is nil
+// today.
 func (r *Region) Revoke() error {
 	r.lease.close()
 	r.table.bury(r)
@@ -62,7 +64,8 @@ func (r *Region) Enter() bool { return r.lease.enter() }
 // Leave gives back what one Enter took.
 func (r *Region) Leave() { r.lease.leave() }
 
-// Slice gives the memory of a chunk, for a plan that touches it under the lease. False: out of bounds.
+// Slice gives the memory of a chunk, for a plan that touches it under the lease. False: out of
+// bounds.
 func (r *Region) Slice(offset, length uint64) ([]byte, bool) {
 	if !r.contains(offset, length) {
 		return nil, false
@@ -70,7 +73,8 @@ func (r *Region) Slice(offset, length uint64) ([]byte, bool) {
 	return r.buf[offset : offset+length : offset+length], true
 }
 
-// Write copies p to offset under the lease. False: revoked or out of bounds, and nothing was copied.
+// Write copies p to offset under the lease. False: revoked or out of bounds, and nothing was
+// copied.
 func (r *Region) Write(offset uint64, p []byte) bool {
 	if !r.contains(offset, uint64(len(p))) || !r.Enter() {
 		return false
@@ -80,7 +84,8 @@ func (r *Region) Write(offset uint64, p []byte) bool {
 	return true
 }
 
-// Read fills dst from offset under the lease. False: revoked or out of bounds, and dst is as it was.
+// Read fills dst from offset under the lease. False: revoked or out of bounds, and dst is as it
+// was.
 func (r *Region) Read(offset uint64, dst []byte) bool {
 	if !r.contains(offset, uint64(len(dst))) || !r.Enter() {
 		return false

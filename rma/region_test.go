@@ -108,7 +108,8 @@ func TestNothingLandsAfterRevoke(t *testing.T) {
 		var all sync.WaitGroup
 		for w := range writers {
 			all.Go(func() {
-				// Each its own quarter: overlapping puts race by nature, which is not what is tested.
+				// Each its own quarter: overlapping puts race by nature, which is not what is
+				// tested.
 				p := make([]byte, size/writers)
 				for v := byte(1); r.Write(uint64(w*len(p)), p); v++ {
 					landed.Add(1)
@@ -176,7 +177,8 @@ func TestEnterThatIsOvertakenByAClose(t *testing.T) {
 	require.Equal(t, uint64(leaseClosed|leaseDrained), l.state.Load())
 }
 
-// Enterers that fail pass through the count of users for a moment; none may make the revoke's end be missed.
+// Enterers that fail pass through the count of users for a moment; none may make the revoke's end
+// be missed.
 func TestRevokeAgainstEnterersManyTimes(t *testing.T) {
 	table := NewTable(rand.Reader, 0)
 	done := started(func() {

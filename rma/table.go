@@ -23,8 +23,8 @@ type Claim struct {
 // DefaultRegions is the limit of a table that was given none.
 const DefaultRegions = 1 << 20
 
-// RevokedMemory is how many revoked keys a table remembers, so that their holders learn ErrRevoked; those
-// of keys revoked longer ago learn ErrUnknownRegion.
+// RevokedMemory is how many revoked keys a table remembers, so that their holders learn ErrRevoked;
+// those of keys revoked longer ago learn ErrUnknownRegion.
 const RevokedMemory = 64 << 10
 
 // shardCount spreads look-ups over locks; a power of two.
@@ -32,12 +32,13 @@ const shardCount = 32
 
 // Table is a node's registered regions. All methods may be called from any goroutine.
 //
-// Invariant: a region is in its shard from Register until its Revoke has drained the lease, and
-// its key is in the graveyard from before it leaves the shard: a look-up always finds one of the two until the
-// graveyard forgets.
+// Invariant: a region is in its shard from Register until its Revoke has drained the lease, and its
+// key is in the graveyard from before it leaves the shard: a look-up always finds one of the two
+// until the graveyard forgets.
 type Table struct {
 	shards [shardCount]shard
-	// dummy is compared with where there is no region, so that a miss takes as long as a wrong token.
+	// dummy is compared with where there is no region, so that a miss takes as long as a wrong
+	// token.
 	dummy wire.Token
 
 	// mu guards what follows, and is never held together with a shard's lock.
@@ -57,7 +58,8 @@ type shard struct {
 }
 
 // NewTable makes an empty table. Tokens are read from entropy, which must be as unguessable as
-// crypto/rand's. At most limit regions are registered at one time; DefaultRegions where limit is not positive.
+// crypto/rand's. At most limit regions are registered at one time; DefaultRegions where limit is
+// not positive.
 func NewTable(entropy io.Reader, limit int) *Table {
 	return newTable(entropy, limit, RevokedMemory)
 }
@@ -116,8 +118,9 @@ func (t *Table) admit(r *Region, rights Rights) error {
 	return nil
 }
 
-// Check says whether the claim is good; the region comes with OK only. Everything that needs no valid
-// token looks the same from outside: UnknownRegion. With one, Revoked comes before Rights before Bounds.
+// Check says whether the claim is good; the region comes with OK only. Everything that needs no
+// valid token looks the same from outside: UnknownRegion. With one, Revoked comes before Rights
+// before Bounds.
 //
 // OK holds for this moment: touch the memory only under the region's lease, which
 // refuses after a revoke.

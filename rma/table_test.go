@@ -132,7 +132,8 @@ func TestCheckRights(t *testing.T) {
 	}
 }
 
-// Without the token nothing can be learnt: not whether a region exists, is revoked, how long it is, or what it allows.
+// Without the token nothing can be learnt: not whether a region exists, is revoked, how long it is,
+// or what it allows.
 func TestCheckTellsAStrangerNothing(t *testing.T) {
 	table, r := registered(t, 8, RemoteRead)
 	gone, err := table.Register(make([]byte, 8), RemoteRead)

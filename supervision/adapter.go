@@ -15,17 +15,18 @@ type StrategyConfig struct {
 	Now func() time.Duration
 	// Record is the rail's history; nil: a new one.
 	Record *Record
-	// Known gives what can be said of a child that failed with something else than a *Failure: rail, addresses and
-	// generation. Nil: nothing can.
+	// Known gives what can be said of a child that failed with something else than a *Failure:
+	// rail, addresses and generation. Nil: nothing can.
 	Known func(child *actor.PID) Failure
 	// Reachable tells whether the peer is up on another rail. Nil: it is not.
 	Reachable func() bool
-	// Judge carries the directive out, in the supervisor's goroutine. The child stays suspended until it
-	// is restarted or stopped. Nil: Perform does.
+	// Judge carries the directive out, in the supervisor's goroutine. The child stays suspended
+	// until it is restarted or stopped. Nil: Perform does.
 	Judge func(supervisor actor.Supervisor, child *actor.PID, f Failure, d Directive)
 }
 
-// Strategy lets a Policy judge the failures of a supervisor's children: an actor.SupervisorStrategy.
+// Strategy lets a Policy judge the failures of a supervisor's children: an
+// actor.SupervisorStrategy.
 //
 // Owner: the supervising actor; HandleFailure runs in its goroutine.
 type Strategy struct{ config StrategyConfig }
@@ -46,13 +47,14 @@ func NewStrategy(c StrategyConfig) (*Strategy, error) {
 	return &Strategy{config: c}, nil
 }
 
-// Record is the history that the strategy judges by; the supervisor tells it of each life that begins.
+// Record is the history that the strategy judges by; the supervisor tells it of each life that
+// begins.
 func (s *Strategy) Record() *Record { return s.config.Record }
 
 // HandleFailure implements actor.SupervisorStrategy: it classifies, decides, publishes one
 // actor.SupervisorEvent, and has the directive carried out.
-func (s *Strategy) HandleFailure(system *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
-	_ *actor.RestartStatistics, reason, message any) {
+func (s *Strategy) HandleFailure(system *actor.ActorSystem, supervisor actor.Supervisor,
+	child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
 	now := s.config.Now()
 	f := s.classify(child, reason, now)
 	h := s.config.Record.Failed(f, now)
@@ -81,19 +83,19 @@ func (s *Strategy) classify(child *actor.PID, reason any, now time.Duration) Fai
 	return Classify(reason, known)
 }
 
-// sane keeps a user's policy from asking for what nobody can do. Giving the rail up is the safe reading of
-// an action that does not exist.
+// sane keeps a user's policy from asking for what nobody can do. Giving the rail up is the safe
+// reading of an action that does not exist.
 func sane(d Directive) Directive {
 	if d.Action > Escalate {
-		return Directive{Action: Stop, Reason: "the policy answered with " + d.Action.String() + ", which does not exist"}
+		return Directive{Action: Stop, Reason: "the policy gave an unknown answer: " + d.Action.String()}
 	}
 	d.Delay = max(0, d.Delay)
 	return d
 }
 
-// Perform carries a directive out as well as a supervisor without a state of its own can: a delayed restart comes
-// from a timer, and finds nobody if the child has stopped by then; Reroute and Stop stop the child; Escalate
-// makes f the supervisor's own failure, for its parent to judge.
+// Perform carries a directive out as well as a supervisor without a state of its own can: a delayed
+// restart comes from a timer, and finds nobody if the child has stopped by then; Reroute and Stop
+// stop the child; Escalate makes f the supervisor's own failure, for its parent to judge.
 func Perform(supervisor actor.Supervisor, child *actor.PID, f Failure, d Directive) {
 	switch d.Action {
 	case Restart:

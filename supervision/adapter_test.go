@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// yard is a system with a rail that supervises one transport by a strategy. It lives inside a synctest
-// bubble: its clock is the bubble's.
+// yard is a system with a rail that supervises one transport by a strategy. It lives inside a
+// synctest bubble: its clock is the bubble's.
 type yard struct {
 	system    *actor.ActorSystem
 	start     time.Time

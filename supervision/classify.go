@@ -9,15 +9,16 @@ import (
 	"syscall"
 )
 
-// pathErrnos are those that say that nothing gets through; the others come from a live peer or this connection.
+// pathErrnos are those that say that nothing gets through; the others come from a live peer or this
+// connection.
 var pathErrnos = [...]syscall.Errno{
 	syscall.ETIMEDOUT, syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.EHOSTDOWN,
 	syscall.ENODEV, syscall.ENONET, syscall.EADDRNOTAVAIL,
 }
 
-// ClassOf guesses the class of a socket's or a dial's error. Protocol errors and the peer's own word
-// are for the caller to tell: it knows where the error came from. What is unknown counts as Transient, which
-// costs one more try.
+// ClassOf guesses the class of a socket's or a dial's error. Protocol errors and the peer's own
+// word are for the caller to tell: it knows where the error came from. What is unknown counts as
+// Transient, which costs one more try.
 func ClassOf(err error) Class {
 	if failure, typed := typedFailure(err); typed {
 		return failure.Class
@@ -45,8 +46,9 @@ func ClassOf(err error) Class {
 	return Transient
 }
 
-// Classify makes a Failure of whatever a child failed with. known fills in what a panic cannot tell: rail,
-// addresses, generation and time; a *Failure keeps its own, and gets At where it has none.
+// Classify makes a Failure of whatever a child failed with. known fills in what a panic cannot
+// tell: rail, addresses, generation and time; a *Failure keeps its own, and gets At where it has
+// none.
 func Classify(reason any, known Failure) Failure {
 	f, typed := typedFailure(reason)
 	if !typed {

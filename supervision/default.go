@@ -8,17 +8,19 @@ import (
 	"time"
 )
 
-// DefaultConfig sets the default policy; zero fields mean the values named. Bad values are refused by Default.
+// DefaultConfig sets the default policy; zero fields mean the values named. Bad values are refused
+// by Default.
 type DefaultConfig struct {
-	// Base is the upper bound of the first delay that is not "at once": of a second failure in a row,
-	// or of a second flap; it doubles with each further one. 50 ms.
+	// Base is the upper bound of the first delay that is not "at once": of a second failure in a
+	// row, or of a second flap; it doubles with each further one. 50 ms.
 	Base time.Duration
 	// Max bounds every delay. 5 s.
 	Max time.Duration
-	// ReachableMax bounds every delay while the peer is reachable on another rail. 1 s, or Max where
-	// that is less.
+	// ReachableMax bounds every delay while the peer is reachable on another rail. 1 s, or Max
+	// where that is less.
 	ReachableMax time.Duration
-	// BugLimit is how many failures of class Bug within RecentSpan are borne. 10; MaxRecent-1 at most.
+	// BugLimit is how many failures of class Bug within RecentSpan are borne. 10; MaxRecent-1 at
+	// most.
 	BugLimit int
 }
 
@@ -54,15 +56,16 @@ func (c DefaultConfig) filled() (DefaultConfig, error) {
 	return c, nil
 }
 
-// Default makes the policy that nodes use unless they are given another. It draws its jitter from source, which
-// it then owns. Errors wrap ErrConfig.
+// Default makes the policy that nodes use unless they are given another. It draws its jitter from
+// source, which it then owns. Errors wrap ErrConfig.
 //
-// Transient and path failures: restart. At once after a healthy spell, unless the rail has flapped before
-// within the last minute; else after a random part (full jitter) of Base, doubled by each failure in a row or flap
-// beyond the second, whichever are more, Max at most, and ReachableMax at most while another rail reaches the peer.
+// Transient and path failures: restart. At once after a healthy spell, unless the rail has flapped
+// before within the last minute; else after a random part (full jitter) of Base, doubled by each
+// failure in a row or flap beyond the second, whichever are more, Max at most, and ReachableMax at
+// most while another rail reaches the peer.
 //
-// Bugs: the same, until more than BugLimit have happened within a minute: then Reroute if the peer is
-// reachable on another rail, which so goes undisturbed, else Escalate.
+// Bugs: the same, until more than BugLimit have happened within a minute: then Reroute if the peer
+// is reachable on another rail, which so goes undisturbed, else Escalate.
 //
 // Peer failures: Escalate where the peer said goodbye or is a new incarnation; else Stop.
 func Default(c DefaultConfig, source rand.Source) (Policy, error) {
@@ -123,7 +126,8 @@ func (p *defaultPolicy) restart(h History, f Failure) Directive {
 	if h.Reachable {
 		limit = p.config.ReachableMax
 	}
-	// The first of a row after a healthy spell, and the first flap, cost nothing; the second one Base.
+	// The first of a row after a healthy spell, and the first flap, cost nothing; the second one
+	// Base.
 	ceiling := doubled(p.config.Base, limit, max(h.Failures, h.Flaps)-2)
 	return Directive{Action: Restart, Delay: p.jitter(ceiling), Reason: fmt.Sprintf(
 		"%s failure, %d in a row, %d lives lost within %s", f.Class, h.Failures, h.Flaps, RecentSpan)}

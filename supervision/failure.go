@@ -46,10 +46,12 @@ var (
 	// ErrNewIncarnation: another process answers at the peer's address.
 	ErrNewIncarnation = errors.New("the peer has restarted: a new session with it is needed")
 	// ErrRefused: the peer will not have this rail, now or later.
-	ErrRefused = errors.New("the peer refuses this rail for good: compare versions, secrets and limits of both nodes")
+	ErrRefused = errors.New("the peer refuses this rail for good: " +
+		"compare versions, secrets and limits of both nodes")
 )
 
-// Failure is why a generation of a rail ended, or why none began. A transport panics with a *Failure.
+// Failure is why a generation of a rail ended, or why none began. A transport panics with a
+// *Failure.
 type Failure struct {
 	// Rail is the rail's name; Local and Remote are the two devices' addresses.
 	Rail, Local, Remote string

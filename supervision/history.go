@@ -11,19 +11,22 @@ const (
 
 // History is a rail's past as a policy sees it, the failure that is being judged included.
 type History struct {
-	// Failures counts failures in a row without a healthy spell between them, this one included: 1 right after a
-	// healthy spell, and for a rail's very first failure.
+	// Failures counts failures in a row without a healthy spell between them, this one included: 1
+	// right after a healthy spell, and for a rail's very first failure.
 	Failures int
 	// UpAt is when the rail last came up; EverUp is false where it never did.
 	UpAt   time.Duration
 	EverUp bool
-	// Lived is how long the life lasted that this failure ended; 0 where the failure is of an attempt.
+	// Lived is how long the life lasted that this failure ended; 0 where the failure is of an
+	// attempt.
 	Lived time.Duration
-	// Healthy tells whether that life was a healthy spell: no shorter than the probation that it began with.
+	// Healthy tells whether that life was a healthy spell: no shorter than the probation that it
+	// began with.
 	Healthy bool
 	// Recent are the newest failures, oldest first, MaxRecent at most, whatever their age.
 	Recent []Lapse
-	// Flaps counts the lives among Recent that were lost within the last RecentSpan, this one included.
+	// Flaps counts the lives among Recent that were lost within the last RecentSpan, this one
+	// included.
 	Flaps int
 	// Reachable tells whether the peer is up on another rail. The rail fills it in.
 	Reachable bool

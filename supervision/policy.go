@@ -11,7 +11,8 @@ type Action uint8
 const (
 	// Restart tries again, with a new generation, after Directive.Delay.
 	Restart Action = iota
-	// Reroute leaves the rail down until a hint (its link came up, the peer dials) or an explicit retry.
+	// Reroute leaves the rail down until a hint (its link came up, the peer dials) or an explicit
+	// retry.
 	Reroute
 	// Stop gives the rail up for the rest of its endpoint's life.
 	Stop
@@ -44,8 +45,9 @@ type Directive struct {
 	Reason string
 }
 
-// Policy decides what to do about failures. Decide must not block, and answers to the same arguments the same
-// but for randomness that it was made with. It may be called from the goroutines of several rails at once.
+// Policy decides what to do about failures. Decide must not block, and answers to the same
+// arguments the same but for randomness that it was made with. It may be called from the goroutines
+// of several rails at once.
 type Policy interface {
 	Decide(h History, f Failure, now time.Duration) Directive
 }
@@ -61,8 +63,8 @@ const (
 	probationCap  = 5 * time.Second
 )
 
-// Probation is how long a rail that has come back is watched before it counts as up again: 250 ms, doubled for each
-// further life lost within the last minute, 5 s at most.
+// Probation is how long a rail that has come back is watched before it counts as up again: 250 ms,
+// doubled for each further life lost within the last minute, 5 s at most.
 func Probation(h History) time.Duration {
 	return doubled(probationBase, probationCap, h.Flaps-1)
 }
