@@ -1,0 +1,338 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"railyard/endpoint/session"
+	"railyard/rail"
+	"railyard/rma"
+	"railyard/wire"
+)
+
+// listen takes connections at one binding until the listener closes.
+func (m *Manager) listen(l rail.Listener) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) || m.closing.Load() {
+				return
+			}
+			m.log.Warn("cannot take a connection; trying on", zap.String("address", l.Addr()), zap.Error(err))
+			select {
+			case <-time.After(50 * time.Millisecond):
+				continue
+			case <-m.stop:
+				return
+			}
+		}
+		if !m.admit(conn) {
+			conn.Kill()
+			m.track(conn.Close)
+			continue
+		}
+		m.track(func() {
+			defer m.dismiss(conn)
+			if err := m.serve(conn); err != nil {
+				conn.Kill()
+				conn.Close()
+				m.report(conn, err)
+			}
+		})
+	}
+}
+
+// admit counts a connection whose handshake is not done; beyond the bound the newcomer is turned away.
+func (m *Manager) admit(conn rail.Conn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing.Load() || len(m.handshaking) >= m.cfg.MaxPending {
+		m.turnedAway++
+		return false
+	}
+	m.handshaking[conn] = struct{}{}
+	return true
+}
+
+func (m *Manager) dismiss(conn rail.Conn) {
+	m.mu.Lock()
+	delete(m.handshaking, conn)
+	m.mu.Unlock()
+}
+
+// report makes one line of a handshake that failed.
+func (m *Manager) report(conn rail.Conn, err error) {
+	if m.closing.Load() {
+		return
+	}
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Code != wire.RefusalCode_UNAUTHENTIC {
+		m.log.Debug("rail refused", zap.String("from", conn.RemoteAddr()), zap.Error(err))
+		return
+	}
+	m.log.Warn("connection closed: it is no rail of a peer", zap.String("from", conn.RemoteAddr()),
+		zap.String("at", conn.LocalAddr()), zap.Error(err))
+}
+
+// serve is the acceptor's handshake. Nothing changes before the dialer has echoed our nonce and proved the secret.
+func (m *Manager) serve(conn rail.Conn) error {
+	if err := conn.SetDeadline(time.Now().Add(m.cfg.HandshakeTimeout)); err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(m.ctx, m.cfg.HandshakeTimeout)
+	defer done()
+	c := &wire.Challenge{Version: wire.Version, Features: wire.Features, Nonce: make([]byte, wire.NonceSize),
+		Node: m.address, Incarnation: m.incarnation[:], Name: m.cfg.Name}
+	m.random(c.Nonce)
+	if err := writeHandshake(conn, wire.KindChallenge, c); err != nil {
+		return err
+	}
+	h := &wire.Hello{}
+	if err := wire.ReadHandshake(conn, wire.KindHello, h); err != nil {
+		return err
+	}
+	if !bytes.Equal(h.GetChallenge(), c.GetNonce()) {
+		return errors.New("its hello does not echo the challenge: it is old, or forged")
+	}
+	a := &acceptance{m: m, c: c, h: h, conn: conn}
+	return a.run(ctx)
+}
+
+// acceptance is one hello being answered.
+type acceptance struct {
+	m    *Manager
+	c    *wire.Challenge
+	h    *wire.Hello
+	conn rail.Conn
+	key  []byte
+	e    *Endpoint
+}
+
+func (a *acceptance) run(ctx context.Context) error {
+	h := a.h
+	if err := a.authenticate(); err != nil {
+		return err
+	}
+	if code, reason := a.check(); code != wire.RefusalCode_OK {
+		return a.refuse(code, reason)
+	}
+	e, code, reason := a.endpoint()
+	if code != wire.RefusalCode_OK {
+		return a.refuse(code, reason)
+	}
+	a.e = e
+	id, g := wire.RailID(h.GetRail()), wire.Generation(h.GetGeneration())
+	e.mu.Lock()
+	ok := e.ended == nil && e.s.Lane(id).Reserve(g)
+	e.mu.Unlock()
+	if !ok {
+		return a.refuse(wire.RefusalCode_STALE_GENERATION, fmt.Sprintf("generation %d of rail %d is not the newest", g, id))
+	}
+	if err := e.fenceOlder(ctx, id, g); err != nil {
+		return err
+	}
+	if err := a.answer(); err != nil {
+		return err
+	}
+	if err := a.hearConfirm(); err != nil {
+		return err
+	}
+	if err := a.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	l := e.newLink(id, g)
+	if !e.submit(&accepted{
+		id: id, local: a.conn.LocalAddr(), remote: h.GetLocal(),
+		message: &rail.Accepted{Generation: g, Conn: a.conn, Link: l},
+	}) {
+		return e.Err()
+	}
+	return nil
+}
+
+// authenticate finds the session's key and checks the proof; a stranger hears nothing.
+func (a *acceptance) authenticate() error {
+	m, h := a.m, a.h
+	switch e := m.bySession(h.GetSession()); {
+	case e != nil:
+		e.mu.Lock()
+		a.key = e.key
+		e.mu.Unlock()
+	case h.GetFirst() && len(m.cfg.Secret) == 0 && len(h.GetToken()) < 16:
+		return a.unauthentic("its first hello has no token, and this node has no secret: set the same Config.Secret on both")
+	default:
+		a.key = session.Key(m.cfg.Secret, h.GetToken(), h.GetSession())
+	}
+	if len(m.cfg.Secret) == 0 && !h.GetFirst() && m.bySession(h.GetSession()) == nil {
+		return nil // a join to a session of an earlier life: refused below, without a proof on either side
+	}
+	if !session.SameProof(h.GetMac(), session.HelloProof(a.key, a.c, h)) {
+		return a.unauthentic("its hello does not prove that it knows the secret")
+	}
+	return nil
+}
+
+func (a *acceptance) unauthentic(reason string) error {
+	return &RefusedError{Peer: a.h.GetNode(), Code: wire.RefusalCode_UNAUTHENTIC, Reason: reason}
+}
+
+// check looks at what needs no session.
+func (a *acceptance) check() (wire.RefusalCode, string) {
+	m, h := a.m, a.h
+	switch {
+	case h.GetVersion() < 1:
+		return wire.RefusalCode_VERSION, "version 0"
+	case h.GetTarget() != "" && h.GetTarget() != m.address:
+		return wire.RefusalCode_WRONG_NODE, "this is node " + m.address
+	case len(h.GetTargetIncarnation()) > 0 && !bytes.Equal(h.GetTargetIncarnation(), m.incarnation[:]):
+		return wire.RefusalCode_WRONG_NODE, "this is another incarnation"
+	case h.GetNode() == "" || h.GetNode() == m.address:
+		return wire.RefusalCode_WRONG_NODE, "the hello comes from this node's own address"
+	case m.closing.Load():
+		return wire.RefusalCode_SHUTTING_DOWN, "shutting down"
+	case h.GetRail() >= maxRails:
+		return wire.RefusalCode_LIMIT, fmt.Sprintf("at most %d rails between two nodes", maxRails)
+	}
+	return wire.RefusalCode_OK, ""
+}
+
+// endpoint finds the session that the hello belongs to, or opens it.
+func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
+	m, h := a.m, a.h
+	if e := m.bySession(h.GetSession()); e != nil {
+		if e.address != h.GetNode() {
+			return nil, wire.RefusalCode_UNKNOWN_SESSION, "the session is another node's"
+		}
+		return e, wire.RefusalCode_OK, ""
+	}
+	if !h.GetFirst() {
+		return nil, wire.RefusalCode_UNKNOWN_SESSION, "no such session here"
+	}
+	for {
+		old := m.peer(h.GetNode())
+		if old == nil {
+			break
+		}
+		if code, reason := a.replace(old); code != wire.RefusalCode_OK {
+			return nil, code, reason
+		}
+		if m.bySession(h.GetSession()) == old { // our own attempt has yielded and took the peer's session over
+			return old, wire.RefusalCode_OK, ""
+		}
+	}
+	e, err := m.create(h.GetNode(), false, func(e *Endpoint) { a.adopt(e) })
+	switch {
+	case errors.Is(err, errPeerExists):
+		return nil, wire.RefusalCode_BUSY, "another first session came at the same time"
+	case err != nil:
+		return nil, wire.RefusalCode_LIMIT, err.Error()
+	}
+	return e, wire.RefusalCode_OK, ""
+}
+
+// replace decides what a first hello means for the endpoint that is there.
+func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
+	m, h := a.m, a.h
+	incarnation, err := wire.ParseNodeID(h.GetIncarnation())
+	if err != nil {
+		return wire.RefusalCode_WRONG_NODE, err.Error()
+	}
+	old.mu.Lock()
+	agreed, up, same := old.agreed, old.upRails(), old.incarnation == incarnation
+	if !agreed && old.opener { // two first sessions at once: the one dialed by the lower address wins (rule 7)
+		defer old.mu.Unlock()
+		if m.address < h.GetNode() {
+			return wire.RefusalCode_BUSY, "this node opens the session"
+		}
+		m.rekey(old, [wire.SessionSize]byte(h.GetSession()))
+		a.adopt(old)
+		return wire.RefusalCode_OK, ""
+	}
+	old.mu.Unlock()
+	if up > 0 {
+		return wire.RefusalCode_OLD_SESSION_ALIVE, "the earlier session is still heard of"
+	}
+	cause := rma.ErrPeerRestarted
+	if same {
+		cause = rma.ErrEndpointDown
+	}
+	old.end(fmt.Errorf("node %s opened a new session: %w", old.address, cause))
+	return wire.RefusalCode_OK, ""
+}
+
+// adopt makes the endpoint's session the peer's. Called with the endpoint's lock held, or before others see it.
+func (a *acceptance) adopt(e *Endpoint) {
+	e.opener = false
+	e.id = [wire.SessionSize]byte(a.h.GetSession())
+	e.key, e.agreed = a.key, true
+	e.incarnation, e.peerName = wire.NodeID(a.h.GetIncarnation()), a.h.GetName()
+	e.devices = a.h.GetDevices()
+	e.s.SetOpener(false)
+	e.s.SetPeerLimits(a.h.GetWindow(), a.h.GetMaxMessage())
+}
+
+func (a *acceptance) refuse(code wire.RefusalCode, reason string) error {
+	answer := &wire.Answer{Code: code, Reason: reason, Node: a.m.address, Incarnation: a.m.incarnation[:], Nonce: a.h.GetNonce()}
+	answer.Mac = session.AnswerProof(a.key, a.c, a.h, answer)
+	if err := writeHandshake(a.conn, wire.KindAnswer, answer); err != nil {
+		return err
+	}
+	linger(a.conn)
+	return &RefusedError{Peer: a.h.GetNode(), Code: code, Reason: reason}
+}
+
+// linger waits for the peer to hang up, so that killing the connection does not overtake our last words.
+func linger(conn rail.Conn) {
+	if err := conn.SetDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
+		return
+	}
+	var b [1]byte
+	_, _ = conn.Read(b[:]) // whatever ends it
+}
+
+func (a *acceptance) answer() error {
+	e := a.e
+	list, err := wire.RetiredOf(a.h.GetFenced())
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	union, err := e.s.ExchangeFenced(e.m.now(), list)
+	cfg := e.s.Config()
+	e.release()
+	if err != nil {
+		return err
+	}
+	answer := &wire.Answer{
+		Code: wire.RefusalCode_OK, Node: a.m.address, Incarnation: a.m.incarnation[:], Name: a.m.cfg.Name,
+		Nonce: a.h.GetNonce(), Session: a.h.GetSession(), Epoch: a.h.GetEpoch(), Devices: a.m.devices,
+		Fenced: wire.FencedOf(union), Window: cfg.Window, MaxMessage: cfg.MaxMessage,
+	}
+	answer.Mac = session.AnswerProof(a.key, a.c, a.h, answer)
+	return writeHandshake(a.conn, wire.KindAnswer, answer)
+}
+
+func (a *acceptance) hearConfirm() error {
+	confirm := &wire.Confirm{}
+	if err := wire.ReadHandshake(a.conn, wire.KindConfirm, confirm); err != nil {
+		return err
+	}
+	if !session.SameProof(confirm.GetMac(), session.ConfirmProof(a.key, a.c, a.h, confirm)) {
+		return a.unauthentic("its confirmation does not prove that it knows the secret")
+	}
+	list, err := wire.RetiredOf(confirm.GetFenced())
+	if err != nil {
+		return err
+	}
+	e := a.e
+	e.mu.Lock()
+	_, err = e.s.ExchangeFenced(e.m.now(), list)
+	e.release()
+	return err
+}

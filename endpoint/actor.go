@@ -1,0 +1,441 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"railyard/rail"
+	"railyard/rma"
+	"railyard/supervision"
+	"railyard/wire"
+)
+
+// throughput is how many messages an actor of ours serves in a sender's goroutine before it lets others run.
+const throughput = 64
+
+// nodeActor is the parent of a node's endpoint actors.
+type nodeActor struct{ m *Manager }
+
+// spawn makes the node actor.
+func (m *Manager) spawn() {
+	props := actor.PropsFromProducer(func() actor.Actor { return &nodeActor{m: m} })
+	m.node = m.cfg.System.Root.SpawnPrefix(props, "railyard-")
+}
+
+// Receive implements actor.Actor.
+func (n *nodeActor) Receive(ctx actor.Context) {
+	if s, ok := ctx.Message().(*spawnEndpoint); ok {
+		props := actor.PropsFromProducer(func() actor.Actor { return newEndpointActor(s.e) },
+			actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)))
+		s.e.pid = ctx.SpawnPrefix(props, "endpoint-")
+		close(s.done)
+	}
+}
+
+// HandleFailure implements actor.SupervisorStrategy: a bug in an endpoint actor ends that epoch (rule 10). A new one begins at
+// the next use.
+func (n *nodeActor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID,
+	_ *actor.RestartStatistics, reason, message any) {
+	system.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.RestartDirective})
+	for _, e := range n.m.all() {
+		if e.pid.Equal(child) {
+			n.m.log.Error("bug in an endpoint actor: its epoch ends", zap.String("peer", e.address),
+				zap.Any("panic", reason), zap.String("message", fmt.Sprintf("%T", message)))
+			if counts(message) {
+				e.starting.Add(-1)
+			}
+			e.end(fmt.Errorf("a bug in the endpoint (%v): %w", reason, errors.Join(rma.ErrOutcomeUnknown, rma.ErrEndpointDown)))
+		}
+	}
+	// Restarted, the actor finds its epoch over and completes what is in its mailbox before it stops.
+	sup.RestartChildren(child)
+}
+
+// counts tells whether a message was sent by submit.
+func counts(message any) bool {
+	if env, ok := message.(*actor.MessageEnvelope); ok {
+		message = env.Message
+	}
+	switch message.(type) {
+	case *operation, *takeBack, *abandon, *accepted:
+		return true
+	}
+	return false
+}
+
+// endpointActor supervises the rails of one epoch and starts its operations.
+type endpointActor struct {
+	e *Endpoint
+	// asked are the open operations that actors asked for, by their own numbers.
+	asked map[asker]*operation
+	timer *time.Timer
+}
+
+func newEndpointActor(e *Endpoint) *endpointActor {
+	return &endpointActor{e: e, asked: make(map[asker]*operation)}
+}
+
+// Receive implements actor.Actor.
+func (a *endpointActor) Receive(ctx actor.Context) {
+	e := a.e
+	switch m := ctx.Message().(type) {
+	case *operation:
+		e.starting.Add(-1)
+		e.locked(func(now time.Duration) { e.s.Start(now, &m.s) })
+	case *takeBack:
+		e.starting.Add(-1)
+		e.locked(func(now time.Duration) { e.s.Cancel(now, &m.o.s) })
+	case *abandon:
+		e.starting.Add(-1)
+		e.locked(func(now time.Duration) { e.s.Abandon(now, &m.o.s) })
+	case *accepted:
+		e.starting.Add(-1)
+		a.accept(ctx, m)
+	case *rma.Put:
+		a.ask(ctx, m.ID, rma.PutOp, m.Key, m.Offset, m.Data, m.Options)
+	case rma.Put:
+		a.ask(ctx, m.ID, rma.PutOp, m.Key, m.Offset, m.Data, m.Options)
+	case *rma.Get:
+		a.ask(ctx, m.ID, rma.GetOp, m.Key, m.Offset, m.Dst, m.Options)
+	case rma.Get:
+		a.ask(ctx, m.ID, rma.GetOp, m.Key, m.Offset, m.Dst, m.Options)
+	case *rma.Flush:
+		a.ask(ctx, m.ID, rma.FlushOp, rma.Key{}, 0, nil, nil)
+	case rma.Flush:
+		a.ask(ctx, m.ID, rma.FlushOp, rma.Key{}, 0, nil, nil)
+	case *rma.Cancel:
+		a.cancelAsked(ctx, m.ID)
+	case rma.Cancel:
+		a.cancelAsked(ctx, m.ID)
+	case *completed:
+		delete(a.asked, askerOf(m.o.reply, m.o.id))
+		ctx.Send(m.o.reply, &rma.Done{ID: m.o.id, Err: m.err})
+	default:
+		a.facts(ctx, m)
+	}
+	if e.Err() != nil && e.starting.Load() == 0 && len(a.asked) == 0 {
+		ctx.Stop(ctx.Self())
+	}
+}
+
+// facts takes what rails, handshakes and timers report.
+func (a *endpointActor) facts(ctx actor.Context, message any) {
+	e := a.e
+	switch m := message.(type) {
+	case *actor.Started:
+		a.railsChanged(ctx)
+	case *actor.Stopping, *actor.Restarting:
+		if a.timer != nil {
+			a.timer.Stop()
+		}
+		e.end(fmt.Errorf("the endpoint was stopped: %w", rma.ErrEndpointDown))
+	case *open:
+		b := e.m.bindings[m.binding]
+		a.ensure(ctx, 0, railPlan{local: b.Address, remote: m.address, kind: e.m.cfg.Kinds[b.Kind]})
+	case *agreed:
+		a.widen(ctx, m.dialed)
+	case *railsChanged:
+		a.railsChanged(ctx)
+	case *rail.Joined:
+		a.joined(m)
+	case *rail.Broke:
+		a.broke(ctx, m)
+	case *rail.GaveUp:
+		a.gaveUp(m)
+	case *rail.Escalated:
+		a.escalated(m)
+	case *peerLeft:
+		e.end(fmt.Errorf("node %s has shut down: %w", e.address, errors.Join(supervision.ErrGoodbye, rma.ErrEndpointDown)))
+	case *peerRestarted:
+		e.end(fmt.Errorf("node %s: %w", e.address, rma.ErrPeerRestarted))
+	case *sessionLost:
+		e.end(fmt.Errorf("node %s has ended the session: %w", e.address, rma.ErrEndpointDown))
+	case *outage:
+		a.outage(ctx)
+	case *linkHint:
+		a.hint(ctx, m)
+	}
+}
+
+// ask starts an operation for an actor; the answer is one rma.Done.
+func (a *endpointActor) ask(ctx actor.Context, id uint64, kind rma.OpKind, key rma.Key, offset uint64, data []byte, opts []rma.Option) {
+	e, sender := a.e, ctx.Sender()
+	if sender == nil {
+		e.log.Warn("an operation asked for by a message without a sender: use Request, so that Done finds its way",
+			zap.Stringer("kind", kind))
+		return
+	}
+	name := askerOf(sender, id)
+	if a.asked[name] != nil {
+		ctx.Respond(&rma.Done{ID: id, Err: fmt.Errorf("operation %d of %s is open already: give each open one its own ID", id, name.pid)})
+		return
+	}
+	o, err := e.newOperation(kind, key, offset, data, rma.Apply(opts))
+	if err != nil {
+		ctx.Respond(&rma.Done{ID: id, Err: &rma.OpError{Op: kind.String(), Err: err}})
+		return
+	}
+	o.reply, o.id = sender, id
+	a.asked[name] = o
+	e.locked(func(now time.Duration) { e.s.Start(now, &o.s) })
+}
+
+func (a *endpointActor) cancelAsked(ctx actor.Context, id uint64) {
+	e := a.e
+	if ctx.Sender() == nil {
+		return
+	}
+	o := a.asked[askerOf(ctx.Sender(), id)]
+	if o == nil {
+		return // done already: its Done is on the way
+	}
+	e.locked(func(now time.Duration) { e.s.Cancel(now, &o.s) })
+	time.AfterFunc(e.m.cfg.CancelWait, func() { // P3: at its deadline the outcome is unknown
+		if !o.Finished() {
+			e.submit(&abandon{o: o})
+		}
+	})
+}
+
+// railPlan is a pair of devices that a rail joins.
+type railPlan struct {
+	local, remote string
+	kind          rail.Kind
+}
+
+// ensure makes the rail's actor unless it is there.
+func (a *endpointActor) ensure(ctx actor.Context, id wire.RailID, p railPlan) *actor.PID {
+	e := a.e
+	e.mu.Lock()
+	for int(id) >= len(e.rails) {
+		e.rails = append(e.rails, nil)
+	}
+	r := e.rails[id]
+	if r == nil {
+		r = &railRecord{id: id, local: p.local, remote: p.remote, kind: p.kind, since: e.m.now()}
+		e.rails[id] = r
+	}
+	opener := e.opener
+	pid := r.pid
+	e.mu.Unlock()
+	if pid != nil {
+		return pid
+	}
+	props, err := rail.Props(rail.Config{
+		ID: id, Peer: e.address, Local: p.local, Remote: p.remote, Kind: p.kind, Dials: opener && p.kind != nil,
+		Joiner: joiner{e}, Policy: e.policy, Health: e.m.cfg.Health, Clock: e.m.now, Track: e.m.track,
+		Events: e.m.cfg.Events, Logger: e.m.cfg.Logger,
+		RailProps: e.m.cfg.RailProps, TransportProps: e.m.cfg.TransportProps,
+	})
+	if err != nil {
+		panic(fmt.Errorf("rail %d to %s: %w", id, e.address, err)) // checked at Start: a bug
+	}
+	pid = ctx.SpawnPrefix(props, fmt.Sprintf("rail-%d-", id))
+	e.mu.Lock()
+	r.pid = pid
+	e.mu.Unlock()
+	if opener {
+		ctx.Send(pid, &rail.Connect{})
+	}
+	return pid
+}
+
+// accept hands a connection that the peer dialed to its rail.
+func (a *endpointActor) accept(ctx actor.Context, m *accepted) {
+	e := a.e
+	if e.Err() != nil {
+		e.mu.Lock()
+		e.dropPending(m.id, m.message.Generation)
+		e.mu.Unlock()
+		m.message.Conn.Kill()
+		e.m.track(m.message.Conn.Close)
+		return
+	}
+	pid := a.ensure(ctx, m.id, railPlan{local: m.local, remote: m.remote})
+	ctx.Send(pid, m.message)
+}
+
+// widen makes the other rails, once the peer has told its devices.
+func (a *endpointActor) widen(ctx actor.Context, dialed wire.RailID) {
+	e := a.e
+	e.mu.Lock()
+	if !e.opener || e.ended != nil {
+		e.mu.Unlock()
+		return
+	}
+	first := e.rails[dialed]
+	devices := e.devices
+	e.mu.Unlock()
+	plans := e.m.pair(devices, railPlan{local: first.local, remote: first.remote, kind: first.kind})
+	for i, p := range plans {
+		if i+1 >= maxRails {
+			e.log.Warn("more pairs of devices than rails; the rest is not used", zap.Int("pairs", len(plans)+1))
+			break
+		}
+		a.ensure(ctx, wire.RailID(i+1), p)
+	}
+	a.railsChanged(ctx)
+}
+
+// railsChanged tells every rail whether the peer is reachable on another one, dials beside silent rails where none is
+// usable (rule 6), and watches the outage.
+func (a *endpointActor) railsChanged(ctx actor.Context) {
+	e := a.e
+	type note struct {
+		pid    *actor.PID
+		other  bool
+		beside bool
+	}
+	var notes []note
+	e.mu.Lock()
+	usable := 0
+	for _, r := range e.rails {
+		if r != nil && e.s.Lane(r.id).Up() {
+			usable++
+		}
+	}
+	for _, r := range e.rails {
+		if r == nil || r.pid == nil {
+			continue
+		}
+		others := usable
+		l := e.s.Lane(r.id)
+		if l.Up() {
+			others--
+		}
+		silent := l.Current() != nil && l.Current().Suspect()
+		notes = append(notes, note{r.pid, others > 0, silent && usable == 0 && e.opener})
+	}
+	e.mu.Unlock()
+	for _, n := range notes {
+		ctx.Send(n.pid, &rail.Reachable{Yes: n.other})
+		if n.beside {
+			ctx.Send(n.pid, &rail.DialBeside{})
+		}
+	}
+	a.outage(ctx)
+}
+
+// outage ends the endpoint when no rail has been up for OutageLimit, or sets the time to look again.
+func (a *endpointActor) outage(ctx actor.Context) {
+	e := a.e
+	over, next := e.outage(e.m.now())
+	if over {
+		e.mu.Lock()
+		cause, last, limit := rma.ErrEndpointDown, e.lastFailure, e.m.cfg.OutageLimit
+		if !e.everUp {
+			cause = rma.ErrNoRoute
+		}
+		e.mu.Unlock()
+		e.end(fmt.Errorf("no rail to %s was up for %s (Config.OutageLimit): %w", e.address, limit, errors.Join(cause, last)))
+		return
+	}
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+	if next > 0 {
+		root, self := e.root, ctx.Self()
+		a.timer = time.AfterFunc(next+time.Millisecond, func() { root.Send(self, &outage{}) })
+	}
+}
+
+func (a *endpointActor) joined(m *rail.Joined) {
+	e := a.e
+	e.mu.Lock()
+	if r := e.rails[m.Rail]; r != nil {
+		r.everUp = true
+		if m.Ramp.For > 0 {
+			r.rampTill = m.Ramp.From + m.Ramp.For
+		}
+	}
+	e.mu.Unlock()
+}
+
+func (a *endpointActor) broke(ctx actor.Context, m *rail.Broke) {
+	e := a.e
+	e.mu.Lock()
+	f := m.Failure
+	e.lastFailure = &f
+	if r := e.rails[m.Rail]; r != nil {
+		r.status.Reason = f.Error()
+		r.status.Restarts++
+	}
+	e.mu.Unlock()
+	a.railsChanged(ctx)
+}
+
+// gaveUp: a rail that the policy has stopped. Without any rail left there is nothing to wait for.
+func (a *endpointActor) gaveUp(m *rail.GaveUp) {
+	e := a.e
+	e.mu.Lock()
+	left := 0
+	for _, r := range e.rails {
+		if r == nil {
+			continue
+		}
+		if r.id == m.Rail {
+			r.status.Reason = "given up: " + m.Failure.Error()
+			r.stopped = true
+		}
+		if !r.stopped {
+			left++
+		}
+	}
+	everUp := e.everUp
+	e.mu.Unlock()
+	if left > 0 {
+		return
+	}
+	cause := rma.ErrEndpointDown
+	if !everUp {
+		cause = rma.ErrNoRoute
+	}
+	f := m.Failure
+	e.end(fmt.Errorf("every rail to %s was given up by the policy: %w", e.address, errors.Join(cause, &f)))
+}
+
+func (a *endpointActor) escalated(m *rail.Escalated) {
+	f := m.Failure
+	a.e.end(fmt.Errorf("the policy ends the endpoint to %s: %w", a.e.address, errors.Join(rma.ErrEndpointDown, &f)))
+}
+
+// hint passes a card's carrier change on to the rails that use the card.
+func (a *endpointActor) hint(ctx actor.Context, m *linkHint) {
+	e := a.e
+	addresses := deviceAddresses(m.device)
+	for _, r := range e.records() {
+		if r.pid == nil {
+			continue
+		}
+		ap, err := netip.ParseAddrPort(r.local)
+		if err == nil && addresses[ap.Addr().Unmap()] {
+			ctx.Send(r.pid, &rail.LinkHint{Up: m.up})
+		}
+	}
+}
+
+// deviceAddresses gives the addresses of a card by its name; none where it is gone.
+func deviceAddresses(name string) map[netip.Addr]bool {
+	set := make(map[netip.Addr]bool)
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return set
+	}
+	list, err := ifi.Addrs()
+	if err != nil {
+		return set
+	}
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			set[p.Addr().Unmap()] = true
+		}
+	}
+	return set
+}

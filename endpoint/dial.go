@@ -1,0 +1,317 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+
+	"railyard/endpoint/session"
+	"railyard/rail"
+	"railyard/rma"
+	"railyard/supervision"
+	"railyard/wire"
+)
+
+// RefusedError is a handshake that the peer, or this side, has refused.
+type RefusedError struct {
+	// Peer is the node; Code why; Reason its own words.
+	Peer   string
+	Code   wire.RefusalCode
+	Reason string
+}
+
+// Error says who refused and why.
+func (r *RefusedError) Error() string {
+	return fmt.Sprintf("node %s refuses this rail: %s (%s)", r.Peer, r.Code, r.Reason)
+}
+
+// FailureClass implements rail.Classed: refusals are worth another try, unless they are about identity or version.
+func (r *RefusedError) FailureClass() supervision.Class {
+	switch r.Code {
+	case wire.RefusalCode_VERSION:
+		return supervision.Peer
+	default:
+		return supervision.Transient
+	}
+}
+
+// pendingKey names a generation that is joined and not yet attached.
+type pendingKey struct {
+	rail       wire.RailID
+	generation wire.Generation
+}
+
+// pendingLink takes the link that Join or accept has made. Called with the lock held.
+func (e *Endpoint) pendingLink(id wire.RailID, g wire.Generation) *link {
+	k := pendingKey{id, g}
+	l := e.pending[k]
+	delete(e.pending, k)
+	return l
+}
+
+func (e *Endpoint) dropPending(id wire.RailID, g wire.Generation) {
+	delete(e.pending, pendingKey{id, g})
+}
+
+// newLink makes the link of a generation that both ends have agreed on.
+func (e *Endpoint) newLink(id wire.RailID, g wire.Generation) *link {
+	l := &link{e: e}
+	e.mu.Lock()
+	e.pending[pendingKey{id, g}] = l
+	e.mu.Unlock()
+	return l
+}
+
+// join is the dialer's handshake.
+func (e *Endpoint) join(ctx context.Context, id wire.RailID, g wire.Generation, conn rail.Conn) (rail.Link, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, fmt.Errorf("handshake with %s: %w", e.address, err)
+		}
+	}
+	challenge := &wire.Challenge{}
+	if err := wire.ReadHandshake(conn, wire.KindChallenge, challenge); err != nil {
+		return nil, fmt.Errorf("waiting for %s to greet at %s: %w", e.address, conn.RemoteAddr(), err)
+	}
+	if err := e.checkChallenge(challenge); err != nil {
+		return nil, err
+	}
+	if err := e.displace(ctx, id, g); err != nil {
+		return nil, err
+	}
+	hello, err := e.hello(id, g, challenge, conn)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := e.exchange(conn, hello)
+	if err != nil {
+		return nil, err
+	}
+	confirm, err := e.takeAnswer(challenge, hello, answer)
+	if err != nil {
+		return nil, err
+	}
+	l := e.newLink(id, g)
+	if err := writeHandshake(conn, wire.KindConfirm, confirm); err != nil {
+		e.mu.Lock()
+		e.dropPending(id, g)
+		e.mu.Unlock()
+		return nil, fmt.Errorf("confirming a rail to %s: %w", e.address, err)
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, fmt.Errorf("a rail to %s: %w", e.address, err)
+	}
+	if hello.GetFirst() {
+		e.root.Send(e.pid, &agreed{dialed: id})
+	}
+	return l, nil
+}
+
+// checkChallenge sees whether the node at the other end is the one that is meant.
+func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
+	if c.GetVersion() < 1 {
+		return &RefusedError{Peer: e.address, Code: wire.RefusalCode_VERSION, Reason: "its version is 0"}
+	}
+	if c.GetNode() != e.address {
+		return &RefusedError{Peer: e.address, Code: wire.RefusalCode_WRONG_NODE,
+			Reason: fmt.Sprintf("node %s answers at this address", c.GetNode())}
+	}
+	id, err := wire.ParseNodeID(c.GetIncarnation())
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	known := e.agreed
+	restarted := known && id != e.incarnation
+	alone := e.upRails() == 0
+	if !known {
+		e.incarnation, e.peerName = id, c.GetName()
+	}
+	e.mu.Unlock()
+	if !restarted {
+		return nil
+	}
+	if alone { // the old incarnation is silent on all rails (rule 8)
+		e.root.Send(e.pid, &peerRestarted{})
+	}
+	return fmt.Errorf("node %s is another incarnation: %w", e.address, rma.ErrPeerRestarted)
+}
+
+// displace fences the rail's older generations, once a silent one has stayed silent for one more beat (rule 6), and waits
+// until their counts are fixed.
+func (e *Endpoint) displace(ctx context.Context, id wire.RailID, g wire.Generation) error {
+	nonce := e.m.now()
+	e.mu.Lock()
+	old := e.s.Lane(id).Current()
+	alive := old != nil && !old.Fenced()
+	e.mu.Unlock()
+	if alive {
+		select {
+		case <-time.After(e.m.beat()):
+		case <-ctx.Done():
+			return fmt.Errorf("a rail to %s: %w", e.address, ctx.Err())
+		}
+		e.mu.Lock()
+		spoke := !old.Fenced() && old.Vitals().Heard > nonce
+		e.mu.Unlock()
+		if spoke {
+			return rail.ErrNotNeeded
+		}
+	}
+	e.mu.Lock()
+	if !e.s.Lane(id).Reserve(g) {
+		e.mu.Unlock()
+		return fmt.Errorf("generation %d of rail %d to %s: %w", g, id, e.address, rail.ErrSuperseded)
+	}
+	e.mu.Unlock()
+	return e.fenceOlder(ctx, id, g)
+}
+
+// fenceOlder cuts off a rail's generations below g and waits until no socket call of theirs is in progress.
+func (e *Endpoint) fenceOlder(ctx context.Context, id wire.RailID, g wire.Generation) error {
+	for {
+		e.mu.Lock()
+		calm := e.calm
+		quiet := e.s.Lane(id).FenceOlder(e.m.now(), g, session.ErrReplaced)
+		e.release()
+		if quiet {
+			return nil
+		}
+		select {
+		case <-calm:
+		case <-e.down:
+			return e.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the old connection of rail %d to %s to end: %w", id, e.address, ctx.Err())
+		}
+	}
+}
+
+func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, conn rail.Conn) (*wire.Hello, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended != nil {
+		return nil, e.ended
+	}
+	if !e.opener {
+		return nil, &RefusedError{Peer: e.address, Code: wire.RefusalCode_BUSY, Reason: "its own first session was taken"}
+	}
+	r := e.rails[id]
+	h := &wire.Hello{
+		Version: wire.Version, Features: wire.Features, Node: e.m.address, Incarnation: e.m.incarnation[:], Name: e.m.cfg.Name,
+		Challenge: c.GetNonce(), Nonce: make([]byte, wire.NonceSize), Target: e.address, TargetIncarnation: c.GetIncarnation(),
+		Session: e.id[:], Epoch: 1, First: !e.agreed, Rail: uint32(id), Generation: uint64(g),
+		Local: r.local, Remote: r.remote, Devices: e.m.devices,
+		Fenced: wire.FencedOf(e.s.Fenced()), Window: e.s.Config().Window, MaxMessage: e.s.Config().MaxMessage,
+	}
+	e.m.random(h.Nonce)
+	if h.First && len(e.m.cfg.Secret) == 0 {
+		h.Token = e.token
+	}
+	h.Mac = session.HelloProof(e.key, c, h)
+	return h, nil
+}
+
+// exchange says the hello and hears the answer.
+func (e *Endpoint) exchange(conn rail.Conn, hello *wire.Hello) (*wire.Answer, error) {
+	if err := writeHandshake(conn, wire.KindHello, hello); err != nil {
+		return nil, fmt.Errorf("hello to %s: %w", e.address, err)
+	}
+	answer := &wire.Answer{}
+	if err := wire.ReadHandshake(conn, wire.KindAnswer, answer); err != nil {
+		return nil, fmt.Errorf("waiting for the answer of %s to a hello (none comes where the secrets differ): %w", e.address, err)
+	}
+	return answer, nil
+}
+
+// takeAnswer checks the answer and takes over what it says.
+func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) (*wire.Confirm, error) {
+	e.mu.Lock()
+	key := e.key
+	e.mu.Unlock()
+	if a.GetCode() != wire.RefusalCode_OK {
+		refused := &RefusedError{Peer: e.address, Code: a.GetCode(), Reason: a.GetReason()}
+		if a.GetCode() == wire.RefusalCode_UNKNOWN_SESSION && session.SameProof(a.GetMac(), session.AnswerProof(key, c, h, a)) {
+			e.root.Send(e.pid, &sessionLost{})
+		}
+		return nil, refused
+	}
+	if !bytes.Equal(a.GetNonce(), h.GetNonce()) || !session.SameProof(a.GetMac(), session.AnswerProof(key, c, h, a)) {
+		return nil, &RefusedError{Peer: e.address, Code: wire.RefusalCode_UNAUTHENTIC,
+			Reason: "its answer does not prove that it knows the secret"}
+	}
+	list, err := wire.RetiredOf(a.GetFenced())
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	if e.ended != nil || !e.opener {
+		err := e.ended
+		e.mu.Unlock()
+		return nil, errors.Join(rail.ErrSuperseded, err)
+	}
+	if !e.agreed {
+		e.agreed = true
+		e.devices = a.GetDevices()
+		e.s.SetPeerLimits(a.GetWindow(), a.GetMaxMessage())
+	}
+	union, err := e.s.ExchangeFenced(e.m.now(), list)
+	e.release()
+	if err != nil {
+		return nil, err
+	}
+	confirm := &wire.Confirm{Fenced: wire.FencedOf(union)}
+	confirm.Mac = session.ConfirmProof(key, c, h, confirm)
+	return confirm, nil
+}
+
+func writeHandshake(conn rail.Conn, k wire.Kind, m proto.Message) error {
+	b, err := wire.AppendHandshake(nil, k, m)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write(b)
+	return err
+}
+
+// identify asks who answers at an address, and closes the connection again.
+func (m *Manager) identify(ctx context.Context, address string) (node string, binding int, err error) {
+	var errs []error
+	for _, i := range m.bindingsFor(address) {
+		b := m.bindings[i]
+		try, done := context.WithTimeout(ctx, 2*time.Second)
+		node, err := m.ask(try, b, address)
+		done()
+		if err == nil {
+			return node, i, nil
+		}
+		errs = append(errs, fmt.Errorf("from %s: %w", b.Address, err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return "", 0, errors.Join(errs...)
+}
+
+func (m *Manager) ask(ctx context.Context, b rail.Binding, address string) (string, error) {
+	conn, err := m.cfg.Kinds[b.Kind].Dial(ctx, b.Address, address)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return "", err
+	}
+	c := &wire.Challenge{}
+	if err := wire.ReadHandshake(conn, wire.KindChallenge, c); err != nil {
+		return "", fmt.Errorf("no node greets at %s: %w", address, err)
+	}
+	m.log.Debug("identified", zap.String("address", address), zap.String("node", c.GetNode()))
+	return c.GetNode(), nil
+}

@@ -1,0 +1,135 @@
+package endpoint
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"railyard/endpoint/session"
+	"railyard/rail"
+	"railyard/rma"
+)
+
+// carryOut does what the session asks for. No lock is held.
+func (e *Endpoint) carryOut(fx []session.Effect) {
+	for i := range fx {
+		f := &fx[i]
+		switch f.Kind {
+		case session.Wake:
+			e.wake(f)
+		case session.Completed:
+			f.Op.User.(*operation).complete(e, f.Err)
+		case session.Offered:
+			e.offer(f)
+		case session.Withdrawn:
+			c := f.Gen.User.(*carrier)
+			e.root.Send(c.transport, &rail.Cancel{Op: f.Op, Lane: c.rail, Generation: c.generation})
+		case session.Killed:
+			e.kill(f)
+		case session.Quiet:
+			e.wakeAll(&e.calm)
+		case session.Settled:
+			e.settled(f)
+		case session.LaneUp:
+			e.laneUp(f)
+		case session.Room:
+			e.wakeAll(&e.room)
+		case session.PeerLeft:
+			e.root.Send(e.pid, &peerLeft{})
+		case session.Undelivered:
+			e.undelivered(f)
+		}
+	}
+}
+
+// wake lets the generation's connection write. The write token is its own from here on.
+func (e *Endpoint) wake(f *session.Effect) {
+	c := f.Gen.User.(*carrier)
+	if f.Inline {
+		c.conn.WriteNow()
+	} else {
+		c.conn.Kick()
+	}
+}
+
+// offer makes the one message of an operation to a lane.
+func (e *Endpoint) offer(f *session.Effect) {
+	c := f.Gen.User.(*carrier)
+	switch f.Op.Kind {
+	case session.Serve:
+		e.root.Send(c.transport, &rail.Serve{Op: f.Op, Lane: c.rail, Generation: c.generation})
+	default:
+		e.root.Send(c.transport, &rail.Put{Op: f.Op, Lane: c.rail, Generation: c.generation})
+	}
+}
+
+// kill ends the connection of a generation that the session has fenced, and lets its rail judge that.
+func (e *Endpoint) kill(f *session.Effect) {
+	c := f.Gen.User.(*carrier)
+	c.conn.Kill()
+	e.mu.Lock()
+	r := e.rails[c.rail]
+	pid := r.pid
+	r.status.State, r.since = rail.Down, e.m.now()
+	if f.Err != nil {
+		r.status.Reason = f.Err.Error()
+	}
+	if e.upRails() == 0 {
+		e.downSince = e.m.now()
+	}
+	over := e.ended != nil
+	e.mu.Unlock()
+	if pid != nil && !over {
+		e.root.Send(pid, &rail.Retire{Generation: c.generation, Cause: f.Err})
+	}
+	if !over {
+		e.root.Send(e.pid, &railsChanged{})
+	}
+}
+
+func (e *Endpoint) settled(f *session.Effect) {
+	c := f.Gen.User.(*carrier)
+	e.mu.Lock()
+	r := e.rails[c.rail]
+	local, remote := r.local, r.remote
+	e.mu.Unlock()
+	e.m.cfg.Events.Publish(rail.Event{Kind: rail.RailRetired, Peer: e.address, Rail: c.rail, Local: local, Remote: remote,
+		Generation: c.generation, Cause: f.Err})
+}
+
+func (e *Endpoint) laneUp(f *session.Effect) {
+	c := f.Gen.User.(*carrier)
+	e.mu.Lock()
+	r := e.rails[c.rail]
+	r.status.State, r.status.Reason, r.since = rail.Up, "", e.m.now()
+	first := !e.everUp
+	e.everUp = true
+	over := e.ended != nil
+	e.mu.Unlock()
+	if over {
+		return
+	}
+	if first {
+		close(e.up)
+		e.log.Info("endpoint up", zap.String("local", r.local), zap.String("remote", r.remote))
+		e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointUp, Peer: e.address, Rail: c.rail, Local: r.local, Remote: r.remote,
+			Generation: c.generation})
+		e.m.cfg.Host.EndpointUp(e)
+	}
+	e.root.Send(e.pid, &railsChanged{})
+}
+
+// undelivered gives a message back that nobody will send again.
+func (e *Endpoint) undelivered(f *session.Effect) {
+	m := f.Message
+	out := &Outgoing{Target: NewRef(m.Target.S), Type: NewRef(m.Type.S), System: m.System,
+		Headers: m.Headers, Payload: m.Payload}
+	if m.Sender != nil {
+		out.Sender = NewRef(m.Sender.S)
+	}
+	err := f.Err
+	if !errors.Is(err, rma.ErrMalformed) {
+		err = rma.Unknown(err)
+	}
+	e.m.cfg.Host.Undelivered(e, out, err)
+}

@@ -1,0 +1,293 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"railyard/endpoint/session"
+	"railyard/rail"
+	"railyard/rma"
+	"railyard/supervision"
+	"railyard/wire"
+)
+
+// Endpoint stands for one peer node during one epoch. It outlives every rail. All methods may be called from any
+// goroutine, also from inside an actor.
+type Endpoint struct {
+	m       *Manager
+	address string // the peer node's, as in its PIDs
+	log     *zap.Logger
+	policy  supervision.Policy
+	pid     *actor.PID
+	root    *actor.RootContext
+
+	// consumed collects window bytes to give back at the next occasion.
+	consumed atomic.Uint64
+	// starting counts operations on their way to the actor; it ends only when there are none.
+	starting atomic.Int64
+
+	mu sync.Mutex
+	// Owner of the rest: mu.
+	s           *session.Session
+	spare       []session.Effect
+	opener      bool
+	id          [wire.SessionSize]byte
+	key         []byte // proves that a rail belongs to the session
+	token       []byte
+	agreed      bool // the peer has answered the first hello, or we have accepted one
+	incarnation wire.NodeID
+	peerName    string
+	devices     []*wire.Device
+	rails       []*railRecord // by wire.RailID; nil where unknown
+	everUp      bool
+	downSince   time.Duration // when the last rail went down, or the endpoint began
+	timer       *time.Timer
+	armed       time.Duration // when timer fires; 0: not armed
+	ended       error
+	leaving     bool
+	lastFailure error
+	pending     map[pendingKey]*link // joined, and not yet attached
+
+	up   chan struct{} // closed when the first rail is up
+	down chan struct{} // closed when it has ended
+	room chan struct{} // closed and replaced whenever there may be room in the window
+	calm chan struct{} // closed and replaced whenever a generation has become quiet
+}
+
+// railRecord is what the endpoint knows of one rail.
+//
+// Owner: Endpoint.mu.
+type railRecord struct {
+	id            wire.RailID
+	local, remote string
+	kind          rail.Kind
+	pid           *actor.PID
+	status        rail.Status
+	since         time.Duration
+	rampTill      time.Duration
+	everUp        bool
+	stopped       bool // given up by the policy
+}
+
+// carrier is what a generation's User field holds: how to reach its transport.
+type carrier struct {
+	e          *Endpoint
+	rail       wire.RailID
+	generation wire.Generation
+	transport  *actor.PID
+	conn       rail.Conn
+}
+
+func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
+	cfg := m.cfg.Session
+	cfg.Opener = opener
+	s, err := session.New(cfg, m.regions)
+	if err != nil {
+		return nil, err
+	}
+	policy := m.cfg.Policy
+	if policy == nil {
+		if policy, err = supervision.Default(supervision.DefaultConfig{}, m.source()); err != nil {
+			return nil, err
+		}
+	}
+	e := &Endpoint{
+		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
+		log: m.cfg.Logger.With(zap.String("peer", address)), downSince: m.now(), pending: make(map[pendingKey]*link),
+		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
+	}
+	if opener {
+		m.random(e.id[:])
+		if len(m.cfg.Secret) == 0 {
+			e.token = make([]byte, 32)
+			m.random(e.token)
+		}
+		e.key = session.Key(m.cfg.Secret, e.token, e.id[:])
+	}
+	return e, nil
+}
+
+// Address is the peer node's address, as in its PIDs.
+func (e *Endpoint) Address() string { return e.address }
+
+// PID takes the messages of package rma: Put, Get, Cancel, Flush.
+func (e *Endpoint) PID() *actor.PID { return e.pid }
+
+// Err is why the endpoint has ended; nil while it lives.
+func (e *Endpoint) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended
+}
+
+// Done is closed when the endpoint has ended.
+func (e *Endpoint) Done() <-chan struct{} { return e.down }
+
+// Stats gives the session's counters.
+func (e *Endpoint) Stats() session.Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.s.Stats()
+}
+
+// locked runs f on the session, and then carries out what it asks for.
+func (e *Endpoint) locked(f func(now time.Duration)) {
+	e.mu.Lock()
+	f(e.m.now())
+	e.release()
+}
+
+// release gives the lock back and carries the session's effects out. It is called with the lock held.
+func (e *Endpoint) release() {
+	if n := e.consumed.Swap(0); n > 0 {
+		e.s.Consumed(e.m.now(), n)
+	}
+	if e.s.DeadlineMoved() {
+		e.arm()
+	}
+	if !e.s.HasEffects() {
+		e.mu.Unlock()
+		return
+	}
+	fx := e.s.Effects(e.spare)
+	e.spare = nil
+	err := e.s.Closed()
+	over := err != nil && e.ended == nil
+	e.mu.Unlock()
+	e.carryOut(fx)
+	if over { // the session itself found that the peer breaks the protocol
+		e.end(err)
+	}
+	e.mu.Lock()
+	if cap(fx) > cap(e.spare) && cap(fx) <= 4096 {
+		e.spare = fx[:0]
+	}
+	e.mu.Unlock()
+}
+
+// arm sets the timer to the session's next deadline. Called with the lock held.
+func (e *Endpoint) arm() {
+	at := e.s.Deadline()
+	if at == 0 || (e.armed != 0 && e.armed <= at) || e.ended != nil {
+		return
+	}
+	e.armed = at
+	d := max(at-e.m.now(), 0)
+	if e.timer == nil {
+		e.timer = time.AfterFunc(d, e.tick)
+	} else {
+		e.timer.Reset(d)
+	}
+}
+
+func (e *Endpoint) tick() {
+	e.mu.Lock()
+	e.armed = 0
+	e.s.Tick(e.m.now())
+	e.arm()
+	e.release()
+}
+
+// Consumed gives n bytes of the peer's window back: messages of that cost have left the mailbox.
+func (e *Endpoint) Consumed(n uint64) {
+	if e.consumed.Add(n) >= e.m.cfg.Session.Window/16 {
+		e.mu.Lock()
+		e.release()
+	}
+}
+
+// end is the one way in which an endpoint ends.
+func (e *Endpoint) end(cause error) {
+	e.mu.Lock()
+	if e.ended != nil {
+		e.mu.Unlock()
+		return
+	}
+	e.ended = cause
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.m.forget(e)
+	e.s.Close(e.m.now(), fmt.Errorf("peer %s: %w", e.address, cause))
+	e.release()
+	close(e.down)
+	e.wakeAll(&e.room)
+	e.wakeAll(&e.calm)
+	e.log.Info("endpoint down", zap.Error(cause))
+	e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointDown, Peer: e.address, Cause: cause})
+	e.m.cfg.Host.EndpointDown(e, cause)
+	e.root.Send(e.pid, &finish{})
+}
+
+// submit sends the actor what must not be lost: the actor ends only when none of it is on its way. False: the
+// endpoint has ended, and nothing was sent.
+func (e *Endpoint) submit(message any) bool {
+	e.mu.Lock()
+	if e.ended != nil {
+		e.mu.Unlock()
+		return false
+	}
+	e.starting.Add(1)
+	e.mu.Unlock()
+	e.root.Send(e.pid, message)
+	return true
+}
+
+// wakeAll closes the channel that some wait on, and makes the next one.
+func (e *Endpoint) wakeAll(ch *chan struct{}) {
+	e.mu.Lock()
+	close(*ch)
+	*ch = make(chan struct{})
+	e.mu.Unlock()
+}
+
+// waitUp waits until a rail is up.
+func (e *Endpoint) waitUp(ctx context.Context) error {
+	select {
+	case <-e.up:
+		return nil
+	default:
+	}
+	select {
+	case <-e.up:
+		return nil
+	case <-e.down:
+		return e.Err()
+	case <-ctx.Done():
+		e.mu.Lock()
+		last := e.lastFailure
+		e.mu.Unlock()
+		return fmt.Errorf("connecting to %s: %w", e.address, errors.Join(rma.ErrNoRoute, ctx.Err(), last))
+	}
+}
+
+// outage ends the endpoint when no rail has been up for too long.
+func (e *Endpoint) outage(now time.Duration) (over bool, next time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended != nil || e.upRails() > 0 {
+		return false, 0
+	}
+	left := e.downSince + e.m.cfg.OutageLimit - now
+	return left <= 0, left
+}
+
+func (e *Endpoint) upRails() int {
+	n := 0
+	for _, r := range e.rails {
+		if r == nil {
+			continue
+		}
+		if g := e.s.Lane(r.id).Current(); g != nil && !g.Fenced() {
+			n++
+		}
+	}
+	return n
+}

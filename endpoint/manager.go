@@ -1,0 +1,323 @@
+package endpoint
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"railyard/rail"
+	"railyard/rma"
+	"railyard/wire"
+)
+
+// maxRails bounds the rails between two nodes.
+const maxRails = 64
+
+// Manager is the network side of one node: it listens, keeps one Endpoint a peer and one Route an address.
+type Manager struct {
+	cfg         Config
+	log         *zap.Logger
+	regions     *rma.Table
+	start       time.Time
+	address     string
+	incarnation wire.NodeID
+	bindings    []rail.Binding // with the addresses in force
+	devices     []*wire.Device // as peers are told
+	listeners   []rail.Listener
+	node        *actor.PID // parent of the endpoint actors
+	watcher     *actor.PID
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	stop    chan struct{} // closed when Shutdown begins to close
+	closing atomic.Bool
+	once    sync.Once
+	downErr error
+	work    sync.WaitGroup
+	workMu  sync.Mutex // orders track against the end of Shutdown
+	over    bool
+
+	mu sync.Mutex
+	// Owner of the rest: mu. It may be taken while an endpoint's lock is held, never the other way round.
+	peers       map[string]*Endpoint
+	sessions    map[[wire.SessionSize]byte]*Endpoint
+	routes      map[string]*Route
+	handshaking map[rail.Conn]struct{}
+	turnedAway  uint64
+}
+
+// errPeerExists says that an endpoint for the peer is there already.
+var errPeerExists = errors.New("an endpoint to this peer exists")
+
+// Start listens on all bindings. On an error nothing is left open; it names the field and the value.
+func Start(cfg Config) (*Manager, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{
+		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
+		stop: make(chan struct{}), peers: make(map[string]*Endpoint),
+		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
+		handshaking: make(map[rail.Conn]struct{}),
+	}
+	m.random(m.incarnation[:])
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	if err := m.open(); err != nil {
+		m.cancel()
+		for _, l := range m.listeners {
+			_ = l.Close() // the first error is the one that matters
+		}
+		return nil, err
+	}
+	m.spawn()
+	for _, l := range m.listeners {
+		m.track(func() { m.listen(l) })
+	}
+	return m, nil
+}
+
+func (m *Manager) open() error {
+	for i, b := range m.cfg.Bindings {
+		l, err := m.cfg.Kinds[b.Kind].Listen(m.ctx, b)
+		if err != nil {
+			return fmt.Errorf("%w: Rails: rail %d (%s): %w", ErrConfig, i, b, err)
+		}
+		m.listeners = append(m.listeners, l)
+		b.Address = l.Addr()
+		m.bindings = append(m.bindings, b)
+		advertise := b.Advertise
+		if advertise == "" {
+			advertise = b.Address
+		}
+		m.devices = append(m.devices, &wire.Device{Kind: b.Kind, Address: advertise, Name: b.Device})
+	}
+	m.address = m.cfg.Advertise
+	if m.address == "" {
+		m.address = m.devices[0].Address
+	}
+	return nil
+}
+
+// Address is the address in this node's PIDs.
+func (m *Manager) Address() string { return m.address }
+
+// Incarnation names this start of the node.
+func (m *Manager) Incarnation() wire.NodeID { return m.incarnation }
+
+// Regions is the node's registered memory.
+func (m *Manager) Regions() *rma.Table { return m.regions }
+
+// Listening gives the bindings with the addresses in force.
+func (m *Manager) Listening() []rail.Binding { return append([]rail.Binding(nil), m.bindings...) }
+
+// now is the monotonic time since the node's start.
+func (m *Manager) now() time.Duration { return time.Since(m.start) }
+
+func (m *Manager) beat() time.Duration {
+	if m.cfg.Health.Beat > 0 {
+		return m.cfg.Health.Beat
+	}
+	return 50 * time.Millisecond
+}
+
+// random fills b. The system's source of randomness does not fail (crypto/rand ends the program if it does).
+func (m *Manager) random(b []byte) { _, _ = crand.Read(b) }
+
+// source makes a source for jitter.
+func (m *Manager) source() rand.Source {
+	var seed [16]byte
+	m.random(seed[:])
+	return rand.NewPCG(binary.LittleEndian.Uint64(seed[:]), binary.LittleEndian.Uint64(seed[8:]))
+}
+
+// track runs f in a goroutine that Shutdown waits for. After Shutdown has ended f runs in the caller's goroutine.
+func (m *Manager) track(f func()) {
+	m.workMu.Lock()
+	if m.over {
+		m.workMu.Unlock()
+		f()
+		return
+	}
+	m.work.Add(1)
+	m.workMu.Unlock()
+	go func() {
+		defer m.work.Done()
+		f()
+	}()
+}
+
+// peer gives the endpoint to a node; nil: none.
+func (m *Manager) peer(address string) *Endpoint {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.peers[address]
+}
+
+func (m *Manager) bySession(id []byte) *Endpoint {
+	if len(id) != wire.SessionSize {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions[[wire.SessionSize]byte(id)]
+}
+
+// rekey files the endpoint under another session.
+func (m *Manager) rekey(e *Endpoint, id [wire.SessionSize]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.sessions, e.id)
+	m.sessions[id] = e
+}
+
+// create makes the endpoint to a peer and its actor. prepare is called before anybody else sees it.
+func (m *Manager) create(address string, opener bool, prepare func(e *Endpoint)) (*Endpoint, error) {
+	e, err := newEndpoint(m, address, opener)
+	if err != nil {
+		return nil, err
+	}
+	prepare(e)
+	m.mu.Lock()
+	switch {
+	case m.closing.Load():
+		m.mu.Unlock()
+		return nil, rma.ErrShutdown
+	case m.peers[address] != nil:
+		m.mu.Unlock()
+		return nil, errPeerExists
+	case len(m.peers) >= m.cfg.MaxPeers:
+		m.mu.Unlock()
+		return nil, fmt.Errorf("%d peers are connected, the limit (MaxPeers): %w", m.cfg.MaxPeers, rma.ErrLimit)
+	}
+	m.peers[address], m.sessions[e.id] = e, e
+	m.mu.Unlock()
+	done := make(chan struct{})
+	m.cfg.System.Root.Send(m.node, &spawnEndpoint{e: e, done: done})
+	<-done
+	return e, nil
+}
+
+// forget takes an endpoint that has ended out of the books. Called with the endpoint's lock held.
+func (m *Manager) forget(e *Endpoint) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.peers[e.address] == e {
+		delete(m.peers, e.address)
+	}
+	if m.sessions[e.id] == e {
+		delete(m.sessions, e.id)
+	}
+}
+
+func (m *Manager) all() []*Endpoint {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]*Endpoint, 0, len(m.peers))
+	for _, e := range m.peers {
+		list = append(list, e)
+	}
+	return list
+}
+
+// Shutdown drains what was accepted, says goodbye, ends every endpoint, and leaves no goroutine, socket or region. It ends
+// within ctx: then what was still open has completed with rma.ErrShutdown, and the error says so.
+func (m *Manager) Shutdown(ctx context.Context) error {
+	m.once.Do(func() { m.downErr = m.shutdown(ctx) })
+	return m.downErr
+}
+
+func (m *Manager) shutdown(ctx context.Context) error {
+	m.closing.Store(true)
+	for _, l := range m.listeners {
+		_ = l.Close() // it is over either way
+	}
+	m.dropHandshakes()
+	var errs []error
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for _, e := range m.all() {
+		group.Go(func() {
+			if err := e.leave(ctx); err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	close(m.stop)
+	m.cancel()
+	for _, r := range m.allRoutes() {
+		r.close()
+	}
+	stopped := m.cfg.System.Root.StopFuture(m.node)
+	_ = stopped.Wait() // its time-out is ten seconds; the actors end long before
+	if m.watcher != nil {
+		_ = m.cfg.System.Root.StopFuture(m.watcher).Wait()
+	}
+	m.dropHandshakes()
+	m.work.Wait()
+	m.workMu.Lock()
+	m.over = true
+	m.workMu.Unlock()
+	m.work.Wait()
+	return errors.Join(append(errs, m.regions.Close())...)
+}
+
+func (m *Manager) dropHandshakes() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for conn := range m.handshaking {
+		conn.Kill()
+	}
+}
+
+// leave drains one endpoint and ends it.
+func (e *Endpoint) leave(ctx context.Context) error {
+	e.mu.Lock()
+	e.leaving = true
+	e.s.Leave()
+	e.release()
+	err := e.poll(ctx, func() bool { return !e.s.Open() })
+	if err != nil {
+		err = fmt.Errorf("shutting down with work open to %s: %w", e.address, err)
+	}
+	e.locked(func(now time.Duration) { e.s.SayGoodbye(now) })
+	// The peer hangs up when it has heard us; if it does not, a moment is enough.
+	brief, done := context.WithTimeout(context.WithoutCancel(ctx), 500*time.Millisecond)
+	defer done()
+	_ = e.poll(brief, func() bool { return e.upRails() == 0 })
+	e.end(rma.ErrShutdown)
+	return err
+}
+
+// poll waits until cond holds, which it looks at with the lock held.
+func (e *Endpoint) poll(ctx context.Context, cond func() bool) error {
+	t := time.NewTicker(2 * time.Millisecond)
+	defer t.Stop()
+	for {
+		e.mu.Lock()
+		ok := e.ended != nil || cond()
+		e.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-t.C:
+		case <-e.down:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

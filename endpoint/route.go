@@ -1,0 +1,283 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"railyard/endpoint/session"
+	"railyard/rma"
+)
+
+// Route is what messages to one address go through. It is one stable object for the node's life; endpoints come and go
+// behind it. The first message connects.
+type Route struct {
+	m       *Manager
+	address string
+	to      atomic.Pointer[Endpoint]
+
+	mu sync.Mutex
+	// Owner of the rest: mu.
+	resolving bool
+	waiting   []waiting // messages that came before there was an endpoint
+	bytes     uint64    // of them
+	closed    bool
+}
+
+// waiting is a message before its endpoint; its bytes are its own.
+type waiting struct{ m Outgoing }
+
+// Route gives the address's route.
+func (m *Manager) Route(address string) *Route {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.routes[address]
+	if r == nil {
+		r = &Route{m: m, address: address}
+		m.routes[address] = r
+	}
+	return r
+}
+
+func (m *Manager) allRoutes() []*Route {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]*Route, 0, len(m.routes))
+	for _, r := range m.routes {
+		list = append(list, r)
+	}
+	return list
+}
+
+// Address is the address that the route leads to.
+func (r *Route) Address() string { return r.address }
+
+// Endpoint gives the endpoint in use; nil: none.
+func (r *Route) Endpoint() *Endpoint {
+	e := r.to.Load()
+	if e == nil || e.Err() != nil {
+		return nil
+	}
+	return e
+}
+
+// TrySend sends without waiting. Nil: it will arrive exactly once and in order, or come back by Host.Undelivered.
+func (r *Route) TrySend(m *Outgoing) error {
+	if e := r.to.Load(); e != nil {
+		err := e.send(m)
+		if err == nil || !errors.Is(err, errEnded) {
+			return err
+		}
+		r.to.CompareAndSwap(e, nil)
+	}
+	return r.enqueue(m)
+}
+
+// errEnded tells TrySend that the endpoint is over, so that a new one is made.
+var errEnded = errors.New("this endpoint has ended")
+
+// send puts a message into the session. It never waits for room.
+func (e *Endpoint) send(m *Outgoing) error {
+	e.mu.Lock()
+	if e.ended != nil {
+		e.mu.Unlock()
+		return errEnded
+	}
+	msg := session.Message{Target: m.Target.resolve(e.s), Sender: m.Sender.resolve(e.s), Type: m.Type.resolve(e.s),
+		System: m.System, Headers: m.Headers, Payload: m.Payload}
+	err := e.s.Send(e.m.now(), &msg)
+	e.release()
+	return err
+}
+
+// Send is TrySend that waits for room until ctx ends; then the error wraps rma.ErrWindowFull and ctx's.
+func (r *Route) Send(ctx context.Context, m *Outgoing) error {
+	for {
+		var room <-chan struct{}
+		if e := r.to.Load(); e != nil {
+			e.mu.Lock()
+			room = e.room
+			e.mu.Unlock()
+		}
+		err := r.TrySend(m)
+		if !errors.Is(err, rma.ErrWindowFull) {
+			return err
+		}
+		if room == nil { // no endpoint yet: its making is what to wait for
+			t := time.NewTimer(5 * time.Millisecond)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+				t.Stop()
+				return fmt.Errorf("%w: %w", err, ctx.Err())
+			}
+			continue
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", err, ctx.Err())
+		}
+	}
+}
+
+// enqueue keeps a message until there is an endpoint, and sees to it that one is made.
+func (r *Route) enqueue(m *Outgoing) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.m.closing.Load() {
+		return fmt.Errorf("message to %s: %w", r.address, rma.ErrShutdown)
+	}
+	if e := r.to.Load(); e != nil && e.Err() == nil { // made meanwhile: what waited is in its session already
+		return e.send(m)
+	}
+	cfg := r.m.cfg.Session
+	size := uint64(len(m.Payload) + len(m.Headers) + session.MessageOverhead)
+	if uint64(len(m.Payload)) > cfg.MaxMessage {
+		return fmt.Errorf("message of %d bytes to %s is over this node's limit of %d (Config.MaxMessage): %w",
+			len(m.Payload), r.address, cfg.MaxMessage, rma.ErrTooLarge)
+	}
+	if r.bytes+size > cfg.Window {
+		return fmt.Errorf("%d bytes of messages wait for a connection to %s: %w", r.bytes, r.address, rma.ErrWindowFull)
+	}
+	w := waiting{m: *m}
+	w.m.Payload = append([]byte(nil), m.Payload...)
+	w.m.Headers = append([]byte(nil), m.Headers...)
+	r.waiting = append(r.waiting, w)
+	r.bytes += size
+	if !r.resolving {
+		r.resolving = true
+		r.m.track(func() {
+			ctx, done := context.WithTimeout(r.m.ctx, r.m.cfg.OutageLimit)
+			defer done()
+			e, err := r.connect(ctx)
+			r.connected(e, err)
+		})
+	}
+	return nil
+}
+
+// connected hands over what has waited, or gives it back.
+func (r *Route) connected(e *Endpoint, err error) {
+	r.mu.Lock()
+	list := r.waiting
+	r.waiting, r.bytes, r.resolving = nil, 0, false
+	var back []waiting
+	if err == nil {
+		for i := range list {
+			if sent := e.send(&list[i].m); sent != nil {
+				back, err = append(back, list[i]), sent
+			}
+		}
+		r.to.Store(e)
+	} else {
+		back = list
+	}
+	r.mu.Unlock()
+	for i := range back {
+		r.m.cfg.Host.Undelivered(nil, &back[i].m, err)
+	}
+}
+
+// connect finds the node at the address, and makes the endpoint to it unless there is one. It returns as soon
+// as there is an endpoint, up or not.
+func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
+	m := r.m
+	if r.address == m.address {
+		return nil, fmt.Errorf("%s is this node's own address: %w", r.address, rma.ErrNoRoute)
+	}
+	if e := m.peer(r.address); e != nil {
+		return e, nil
+	}
+	delay := 20 * time.Millisecond
+	for {
+		node, binding, err := m.identify(ctx, r.address)
+		if err == nil {
+			return m.ensurePeer(node, binding, r.address)
+		}
+		m.log.Debug("no node found yet", zap.String("address", r.address), zap.Error(err))
+		select {
+		case <-time.After(delay):
+			delay = min(2*delay, time.Second)
+		case <-ctx.Done():
+			if m.closing.Load() {
+				return nil, fmt.Errorf("connecting to %s: %w", r.address, rma.ErrShutdown)
+			}
+			return nil, fmt.Errorf("nobody answers at %s: %w", r.address, errors.Join(rma.ErrNoRoute, ctx.Err(), err))
+		}
+		if e := m.peer(r.address); e != nil { // it has come to us meanwhile
+			return e, nil
+		}
+	}
+}
+
+// ensurePeer gives the endpoint to a node; a new one dials address from the binding.
+func (m *Manager) ensurePeer(node string, binding int, address string) (*Endpoint, error) {
+	if node == m.address {
+		return nil, fmt.Errorf("%s leads back to this node: %w", address, rma.ErrNoRoute)
+	}
+	for {
+		if e := m.peer(node); e != nil {
+			return e, nil
+		}
+		e, err := m.create(node, true, func(*Endpoint) {})
+		if errors.Is(err, errPeerExists) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		e.root.Send(e.pid, &open{binding: binding, address: address})
+		return e, nil
+	}
+}
+
+// Connect gives the endpoint to the node at address, once a rail to it is up. The address is any one of the node's.
+func (m *Manager) Connect(ctx context.Context, address string) (*Endpoint, error) {
+	r := m.Route(address)
+	limit, done := context.WithTimeout(ctx, m.cfg.OutageLimit)
+	defer done()
+	for {
+		e := r.Endpoint()
+		if e == nil {
+			var err error
+			if e, err = r.connect(limit); err != nil {
+				return nil, err
+			}
+			r.adopt(e)
+		}
+		err := e.waitUp(limit)
+		if err == nil {
+			return e, nil
+		}
+		if limit.Err() != nil || !errors.Is(err, rma.ErrPeerRestarted) {
+			return nil, err
+		}
+	}
+}
+
+// adopt makes the route lead to the endpoint, unless the first message is just doing that.
+func (r *Route) adopt(e *Endpoint) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.resolving {
+		r.to.Store(e)
+	}
+}
+
+// close gives back what still waits.
+func (r *Route) close() {
+	r.mu.Lock()
+	r.closed = true
+	list := r.waiting
+	r.waiting, r.bytes = nil, 0
+	r.mu.Unlock()
+	for i := range list {
+		r.m.cfg.Host.Undelivered(nil, &list[i].m, rma.ErrShutdown)
+	}
+}
