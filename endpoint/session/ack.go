@@ -73,15 +73,24 @@ func (s *Session) refusalsIn(g *Generation, list wire.Refusals) {
 	}
 }
 
+// ackable is how many frames the peer can have applied: the messages of a begun batch one by one, the last of them only
+// when all of it is written.
+func (g *Generation) ackable() uint64 {
+	if g.restOf > 1 {
+		return g.whole + uint64(g.restOf) - 1
+	}
+	return g.whole
+}
+
 // advance takes frames up to count off the generation: they are applied at the peer.
 func (g *Generation) advance(count uint64) error {
 	s := g.s
-	if count > g.whole {
+	if count > g.ackable() {
 		if g.writing {
 			g.ackSoon = max(g.ackSoon, count)
 			return nil
 		}
-		return protocolError("an acknowledgement of %d frames; only %d have been written to the end", count, g.whole)
+		return protocolError("an acknowledgement of %d frames; only %d have been written to the end", count, g.ackable())
 	}
 	if count <= g.acked {
 		return nil

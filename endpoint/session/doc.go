@@ -22,7 +22,8 @@
 // # Invariants
 //
 //   - A counted frame is numbered when its first byte is written; a generation's sent, whole and acked numbers
-//     satisfy acked <= whole <= sent <= whole+1.
+//     satisfy acked <= sent and whole <= sent; between whole and sent is at most one begun frame, or one begun batch,
+//     whose messages count one by one.
 //   - A frame is on exactly one generation, or waits; it leaves a generation only by acknowledgement or when the
 //     generation is settled, that is, when both ends have fenced it and we know the peer's final count.
 //   - A count is never sent without the refusals among the frames it covers, until the peer has seen them.

@@ -139,7 +139,12 @@ func (f *filler) takeRest() {
 		f.add(r.b, r.owner)
 		n += len(r.b)
 	}
-	f.entry(planned{size: n, rest: true, item: item{frames: g.restOf}})
+	if g.restLen > 0 {
+		f.entry(planned{size: g.restLen, rest: true, item: item{frames: g.restOf}})
+	}
+	if behind := n - g.restLen; behind > 0 {
+		f.entry(planned{size: behind, rest: true})
+	}
 	clear(g.rest)
 	g.rest = g.rest[:0]
 }
@@ -385,11 +390,11 @@ func (g *Generation) settlePlan(out *rma.Gather, n int) int {
 		if end > n {
 			g.keep(out, max(at, n), end)
 			if p.frames > 0 {
-				g.restOf = p.frames
+				g.restOf, g.restLen = p.frames, end-max(at, n)
 			}
 		} else if p.frames > 0 {
 			g.whole += uint64(p.frames)
-			g.restOf = 0
+			g.restOf, g.restLen = 0, 0
 		}
 		at = end
 	}

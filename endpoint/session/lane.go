@@ -25,7 +25,7 @@ type Lane struct {
 
 // Generation is one connected life of a lane: counts, frames under way, and both halves' brackets.
 //
-// Invariant: acked <= whole <= sent; the items list holds exactly the frames acked+1 … sent.
+// Invariant: acked <= ackable, whole <= ackable <= sent; the items list holds exactly the frames acked+1 … sent.
 type Generation struct {
 	lane *Lane
 	s    *Session
@@ -44,8 +44,9 @@ type Generation struct {
 	writing  bool // between Fill and Wrote
 	plan     []planned
 	owners   []owner // of each buffer in the plan
-	rest     []slice // what is left of begun frames
-	restOf   uint32  // counted frames that are whole once rest is written
+	rest     []slice // what is left of a begun frame, and control frames behind it
+	restOf   uint32  // counted frames that are whole once the first restLen bytes of rest are written
+	restLen  int
 	scratch  []byte  // memory of headers, control frames and small payloads in this plan
 	segs     fifo[*segment]
 	counted  fifo[item] // small counted frames: get requests, notifies, forgets, verdicts on gets

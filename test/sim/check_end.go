@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"railyard/endpoint/session"
+)
+
+// calmLimit is how long everything may take after the last fault has healed: the longest wait for a redial, a
+// suspicion, a join and a mailbox, and the work that is left.
+const calmLimit = 60 * time.Second
+
+// settleDown heals everything, lets no new work begin, and waits until all is done.
+func (w *World) settleDown() {
+	w.calm = true
+	w.note("all is healed; no new work")
+	for _, p := range w.pairs {
+		for _, path := range p.paths {
+			for i := range path.dir {
+				path.dir[i].slow = 1
+				path.dir[i].heal()
+			}
+		}
+	}
+	if w.Run(w.now+calmLimit, w.done) {
+		w.Run(w.now+3*time.Second, nil) // what is owed without hurry: forgets, acknowledgements, beats
+		if w.done() {
+			return
+		}
+	}
+	w.violate("not done %s after the last fault has healed:\n%s", calmLimit, w.left())
+}
+
+// done tells whether every promise about progress is kept.
+func (w *World) done() bool {
+	for _, n := range w.nodes {
+		if n.thaw > w.now {
+			return false
+		}
+		for _, e := range n.ends {
+			if e.app.busy() || e.s.Open() || len(e.fx) > 0 {
+				return false
+			}
+			for _, r := range e.rails {
+				if r.carrier == nil || !r.carrier.gen.Usable() {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (a *App) busy() bool {
+	return len(a.open) > 0 || len(a.backlog) > 0 || a.inbox.open > 0 || a.unconsumed > 0
+}
+
+// left says what is not done.
+func (w *World) left() string {
+	var b strings.Builder
+	for _, n := range w.nodes {
+		for _, e := range n.ends {
+			fmt.Fprintf(&b, "  %s: %d operations open, %d messages without room, %d not arrived, session open: %v, %+v\n",
+				e, len(e.app.open), len(e.app.backlog), e.app.inbox.open, e.s.Open(), e.s.Sizes())
+			for _, k := range e.app.open[:min(len(e.app.open), 5)] {
+				fmt.Fprintf(&b, "    %s of %d bytes, session's number %d, canceled: %v\n", k.name(), k.n, k.op.ID, k.canceled)
+			}
+			for _, r := range e.rails {
+				fmt.Fprintf(&b, "    rail %d: %s\n", r.id, r.state())
+			}
+		}
+	}
+	return b.String()
+}
+
+func (r *railEnd) state() string {
+	c := r.carrier
+	if c == nil {
+		return fmt.Sprintf("no connection (dialing: %v)", r.dialing)
+	}
+	return fmt.Sprintf("generation %d, usable: %v, suspect: %v, %d bytes in flight, socket: %v",
+		c.gen.ID, c.gen.Usable(), c.suspect, c.gen.BytesInFlight(), c.sock.err)
+}
+
+// checkEnd is the last look at everything.
+func (w *World) checkEnd() {
+	for _, n := range w.nodes {
+		for _, e := range n.ends {
+			a := e.app
+			for _, r := range a.areas {
+				r.check("at the end")
+			}
+			for _, r := range a.gone {
+				r.check("at the end")
+			}
+			for _, g := range a.graves {
+				w.look(g)
+			}
+			e.boundsCheck()
+			st := e.s.Stats()
+			w.Count.ReroutedFrames += st.ReroutedFrames
+			w.Count.ReroutedBytes += st.ReroutedBytes
+		}
+	}
+}
+
+// boundsCheck: with nothing under way a session keeps nothing.
+func (e *End) boundsCheck() {
+	z := e.s.Sizes()
+	z.Names = 0
+	if z != (session.Sizes{}) {
+		e.w.violate("%s keeps something though nothing is under way: %+v", e, z)
+	}
+}

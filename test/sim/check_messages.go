@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"railyard/endpoint/session"
+)
+
+// messageCheck: exactly once and in order for each target, with the bytes, sender and type that were sent.
+type messageCheck struct {
+	e       *End // the receiving end
+	targets map[string]*targetCheck
+	names   []string // of the targets, in the order in which they were first used
+	open    int      // sent and not delivered
+}
+
+type targetCheck struct {
+	sent, delivered uint64
+	expect          []sentMessage // sent and not delivered
+}
+
+// sentMessage is what must arrive.
+type sentMessage struct {
+	id, seq      uint64
+	size         int
+	system       bool
+	sender, kind string
+	headers      int
+}
+
+func newMessageCheck(e *End) *messageCheck {
+	return &messageCheck{e: e, targets: make(map[string]*targetCheck)}
+}
+
+func (m *messageCheck) target(name string) *targetCheck {
+	t := m.targets[name]
+	if t == nil {
+		t = &targetCheck{}
+		m.targets[name] = t
+		m.names = append(m.names, name)
+	}
+	return t
+}
+
+func (m *messageCheck) sent(name string, s sentMessage) {
+	t := m.target(name)
+	t.sent++
+	t.expect = append(t.expect, s)
+	m.open++
+}
+
+// delivered checks one message.
+func (m *messageCheck) delivered(d *session.Delivery) {
+	w := m.e.w
+	t := m.target(d.Target.S)
+	if len(t.expect) == 0 {
+		w.violate("%s: a message to %s that was never sent, or a second time", m.e, d.Target)
+	}
+	x := t.expect[0]
+	body := d.Payload
+	if x.headers > 0 {
+		body = d.Headers
+	}
+	if id, seq, ok := identity(body); ok && (id != x.id || seq != x.seq) {
+		w.violate("%s: message %d to %s came where %d was due", m.e, seq, d.Target, x.seq)
+	}
+	if len(d.Payload) != x.size || !bytes.Equal(d.Payload, messageBytes(x.id, x.seq, x.size)) {
+		w.violate("%s: message %d to %s has other bytes than were sent (%d, %d were sent)",
+			m.e, x.seq, d.Target, len(d.Payload), x.size)
+	}
+	if !bytes.Equal(d.Headers, messageBytes(x.id, x.seq, x.headers)) {
+		w.violate("%s: message %d to %s has other headers than were sent", m.e, x.seq, d.Target)
+	}
+	if d.System != x.system || d.Sender.String() != x.sender || d.Type.String() != x.kind {
+		w.violate("%s: message %d to %s has another envelope than was sent", m.e, x.seq, d.Target)
+	}
+	t.expect = t.expect[1:]
+	t.delivered++
+	m.open--
+}
+
+// messageBytes is a message: its identity, then its pattern.
+func messageBytes(id, seq uint64, n int) []byte {
+	b := append([]byte(nil), pattern(id, n)...)
+	if n >= identitySize {
+		binary.LittleEndian.PutUint64(b, id)
+		binary.LittleEndian.PutUint64(b[8:], seq)
+	}
+	return b
+}
+
+const identitySize = 16
+
+func identity(b []byte) (id, seq uint64, ok bool) {
+	if len(b) < identitySize {
+		return 0, 0, false
+	}
+	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), true
+}
+
+// windowCheck: what has been delivered and not consumed never exceeds the window.
+func (a *App) windowCheck() {
+	if limit := a.e.s.Config().Window; a.unconsumed > limit {
+		a.e.w.violate("%s holds %d bytes of messages; its window is %d", a.e, a.unconsumed, limit)
+	}
+}

@@ -1,0 +1,24 @@
+// Command sim replays worlds from seeds: nodes with their sessions, the rails between them, and every fault that
+// these can have, in one goroutine on a virtual clock. What the protocol promises is checked all the while by
+// checkers that know both ends.
+//
+//	options.go   what a seed chooses: how many lanes, how fast, which work, which faults
+//	world.go     clock, event queue, randomness, trace, failure
+//	path.go      what lies between two cards: delay, rate, black holes; conn.go the byte streams over it
+//	node.go      one incarnation; end.go one end of a session and how it carries out effects
+//	carrier.go   the transport of one generation: its writer and its reader; join.go how it comes to be
+//	pulse.go     health: beats, suspicion, trust
+//	faults.go    what breaks, and when it heals
+//	load_*.go    the work; check_*.go what must hold of it
+//
+// Owner: a World owns everything in it; nothing is shared between worlds but the table of patterns, which nobody writes.
+//
+// Invariant: the same seed gives the same world, event by event (World.Trace tells).
+//
+// Invariant: the checkers and the work see a node only by what its session says and by its memory, never by the
+// session's own state; the one exception is Session.Sizes, for the bounds.
+//
+// Usage: go run ./test/sim --seeds 1000 --from 1. A seed that fails prints what broke and the story up to it.
+//
+// Start reading at world.go, then end.go.
+package main

@@ -1,0 +1,95 @@
+package main
+
+import "time"
+
+// startFaults has each kind of fault come at its own pace until the world is calm.
+func (w *World) startFaults() {
+	f := &w.opt.Faults
+	w.often(f.Reset, func() { w.reset(false) })
+	w.often(f.HalfReset, func() { w.reset(true) })
+	w.often(f.Hole, func() { w.hole([2]bool{true, true}) })
+	w.often(f.OneWay, func() {
+		i := w.number(0, 1)
+		w.hole([2]bool{i == 0, i == 1})
+	})
+	w.often(f.Slow, w.slow)
+	w.often(f.Freeze, w.freeze)
+}
+
+func (w *World) often(every time.Duration, fn func()) {
+	if every == 0 {
+		return
+	}
+	w.After(w.between(every/10, 2*every), "fault", func() {
+		if w.calm {
+			return
+		}
+		fn()
+		w.often(every, fn)
+	})
+}
+
+func (w *World) anyPath() *Path {
+	p := w.pairs[w.number(0, len(w.pairs)-1)]
+	return p.paths[w.number(0, len(p.paths)-1)]
+}
+
+// reset ends a path's connections; half: only one end hears of it.
+func (w *World) reset(half bool) {
+	p := w.anyPath()
+	sides := [2]bool{true, true}
+	if half {
+		sides[w.number(0, 1)] = false
+	}
+	w.note("path %s: reset (heard: %v)", p.name, sides)
+	w.Count.Resets++
+	for _, c := range append([]*conn(nil), p.live...) {
+		c.cut(sides)
+	}
+}
+
+// hole swallows what is sent, in the given directions, until it heals; then it comes out.
+func (w *World) hole(dirs [2]bool) {
+	p := w.anyPath()
+	length := w.between(time.Millisecond, w.opt.Faults.HoleFor)
+	w.note("path %s: black hole %v for %s", p.name, dirs, length)
+	w.Count.Holes++
+	for i := range p.dir {
+		if dirs[i] {
+			p.dir[i].blocked = true
+		}
+	}
+	w.After(length, "heal", func() {
+		for i := range p.dir {
+			if dirs[i] {
+				p.dir[i].heal()
+			}
+		}
+		w.note("path %s: healed", p.name)
+	})
+}
+
+// slow makes a path many times slower for a while.
+func (w *World) slow() {
+	p := w.anyPath()
+	times := float64(w.number(2, 30))
+	w.note("path %s: %g times slower", p.name, times)
+	w.Count.Slows++
+	for i := range p.dir {
+		p.dir[i].slow = times
+	}
+	w.After(w.between(10*time.Millisecond, 500*time.Millisecond), "fast", func() {
+		for i := range p.dir {
+			p.dir[i].slow = 1
+		}
+	})
+}
+
+// freeze stops a node's process for a while, as a debugger or a full machine does.
+func (w *World) freeze() {
+	n := w.nodes[w.number(0, len(w.nodes)-1)]
+	length := w.between(time.Millisecond, w.opt.Faults.FreezeFor)
+	w.note("node %d is stopped for %s", n.id, length)
+	w.Count.Freezes++
+	n.thaw = max(n.thaw, w.now+length)
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"time"
+
+	"railyard/endpoint/session"
+	"railyard/rma"
+)
+
+func (a *App) newArea() {
+	rights := rma.RemoteWrite | rma.RemoteRead
+	a.areas = append(a.areas, newArea(a.w, a.e.node.regions, a.w.opt.Load.RegionSize, rights))
+}
+
+// revokeOne takes back one of our regions, with whatever is under way to it.
+func (a *App) revokeOne() {
+	a.revoke(a.areas[a.w.number(0, len(a.areas)-1)])
+}
+
+func (a *App) revoke(r *area) {
+	if r.revoked {
+		return
+	}
+	a.e.note("region %d is revoked", r.key.Region())
+	r.revoke()
+	a.w.Count.Revokes++
+	for i, have := range a.areas {
+		if have == r {
+			a.areas = append(a.areas[:i], a.areas[i+1:]...)
+			break
+		}
+	}
+	a.gone = append(a.gone, r)
+	for _, s := range append([]*slot(nil), r.slots...) {
+		if s.lost {
+			s.release()
+		}
+	}
+	a.newArea()
+}
+
+// peerRevokeSoon: an operation of ours may still land in the peer's region: the peer takes it back.
+func (a *App) peerRevokeSoon(r *area) {
+	owner := a.e.peer.app
+	owner.e.node.after(a.w.between(0, 300*time.Millisecond), "revoke-lost", func() { owner.revoke(r) })
+}
+
+// target gives one of the peer's regions; sometimes one that is gone.
+func (a *App) target() *area {
+	p := a.e.peer.app
+	if len(p.gone) > 0 && a.w.chance(0.05) {
+		return p.gone[len(p.gone)-1]
+	}
+	return p.areas[a.w.number(0, len(p.areas)-1)]
+}
+
+func (a *App) opSize() int {
+	l := &a.w.opt.Load
+	switch a.w.number(0, 9) {
+	case 0:
+		return 0
+	case 1, 2, 3:
+		return a.w.number(1, min(l.BigPut, 4<<10))
+	default:
+		return a.w.number(1, l.BigPut)
+	}
+}
+
+// newWork makes an operation on n bytes of a region of the peer's. Nil: no room there.
+func (a *App) newWork(kind session.OpKind, n int) *work {
+	w := a.w
+	a.orders++
+	k := &work{app: a, kind: kind, id: a.nextID(), n: n, order: a.orders, area: a.target()}
+	k.op = session.Op{Kind: kind, Region: k.area.key.Region(), Token: k.area.key.Token(), User: k,
+		Fence: w.chance(w.opt.Load.Fence)}
+	k.data = make([]byte, n)
+	switch {
+	case w.chance(w.opt.Load.Evil):
+		k.spoil()
+	case k.area.revoked:
+		k.evil = rma.ErrRevoked
+	case k.area.doomed:
+		return nil
+	default:
+		if k.slot = k.area.reserve(n, kind == session.Put, k.id); k.slot == nil {
+			return nil
+		}
+		k.op.Offset = uint64(k.slot.at)
+	}
+	if kind == session.Put {
+		copy(k.data, pattern(k.id, n))
+	} else {
+		fill(k.data, unread)
+	}
+	k.op.Data = k.data
+	a.budget -= n + 200
+	return k
+}
+
+// spoil makes the claim one that the target must refuse.
+func (k *work) spoil() {
+	w := k.app.w
+	switch w.number(0, 2) {
+	case 0:
+		k.evil = rma.ErrUnknownRegion
+		k.op.Token[w.number(0, 15)] ^= 1
+	case 1:
+		k.evil = rma.ErrUnknownRegion
+		k.op.Region += 1 << 30
+	default:
+		k.evil = rma.ErrBounds
+		k.op.Offset = uint64(len(k.area.mem)-k.n) + uint64(w.number(1, 1<<20))
+		if w.chance(0.3) {
+			k.op.Offset = ^uint64(0) - uint64(w.number(0, k.n))
+		}
+	}
+}
+
+func (a *App) put() {
+	k := a.newWork(session.Put, a.opSize())
+	if k == nil {
+		return
+	}
+	w := a.w
+	w.Count.Puts++
+	if w.chance(w.opt.Load.Notify) {
+		w.Count.Notified++
+		k.notify = true
+		s := a.e.s
+		k.op.Notify = &session.Message{Target: s.Intern("notified"), Type: s.Intern("note"),
+			Payload: messageBytes(k.id, k.order, w.number(identitySize, 2000))}
+	}
+	a.begin(k)
+}
+
+func (a *App) get() {
+	if k := a.newWork(session.Get, a.opSize()); k != nil {
+		a.w.Count.Gets++
+		a.begin(k)
+	}
+}
+
+func (a *App) flush() {
+	a.orders++
+	a.w.Count.Flushes++
+	a.begin(&work{app: a, kind: session.Flush, id: a.nextID(), order: a.orders, op: session.Op{Kind: session.Flush}})
+}
+
+// begin starts an operation, and what will become of it.
+func (a *App) begin(k *work) {
+	w, e := a.w, a.e
+	k.op.User = k
+	a.open = append(a.open, k)
+	a.works[&k.op] = k
+	a.byID[k.id] = k
+	if k.op.Fence {
+		w.Count.Fenced++
+	}
+	e.s.Start(e.now(), &k.op)
+	e.pump()
+	if !w.chance(w.opt.Load.Cancel) {
+		return
+	}
+	abandon := w.chance(w.opt.Load.Abandon)
+	var wait time.Duration
+	switch w.number(0, 3) {
+	case 0: // at once
+	case 1:
+		wait = w.between(0, 200*time.Microsecond)
+	default:
+		wait = w.between(0, 30*time.Millisecond)
+	}
+	e.node.after(wait, "cancel", func() { a.cancel(k, abandon) })
+}
+
+func (a *App) cancel(k *work, abandon bool) {
+	if k.completed {
+		return
+	}
+	w, e := a.w, a.e
+	w.Count.Cancels++
+	k.canceled = true
+	e.s.Cancel(e.now(), &k.op)
+	e.pump()
+	if !abandon || k.completed {
+		return
+	}
+	e.node.after(w.between(0, 50*time.Millisecond), "abandon", func() {
+		if k.completed {
+			return
+		}
+		w.Count.Abandons++
+		k.abandoned = true
+		e.s.Abandon(e.now(), &k.op)
+		e.pump()
+	})
+}
+
+// completed is the end of an operation.
+func (a *App) completed(op *session.Op, err error) {
+	k := a.works[op]
+	if k == nil {
+		a.w.violate("%s: an operation completed that was never started, or long ago: %v", a.e, err)
+	}
+	k.outcome(err)
+	for i, have := range a.open {
+		if have == k {
+			a.open = append(a.open[:i], a.open[i+1:]...)
+			break
+		}
+	}
+	delete(a.works, op)
+	a.orderCheck(k)
+	k.notifyCheck()
+	k.finish()
+}

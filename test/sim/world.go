@@ -1,0 +1,209 @@
+package main
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+)
+
+// World is one simulated run.
+type World struct {
+	opt   Options
+	now   time.Duration
+	queue events
+	seq   uint64
+	rnd   *rand.Rand
+	trace uint64 // hash over every event and every note
+	steps uint64
+	story story
+
+	nodes []*Node
+	pairs []*Pair
+	calm  bool // no more faults, and no more new work
+	Count Counts
+}
+
+// Counts is what happened in a world, or in many.
+type Counts struct {
+	Seeds, Steps                              uint64
+	Messages, Large, System                   uint64
+	Puts, Gets, Flushes, Fenced, Notified     uint64
+	Good, Canceled, Revoked, Refused, Unknown uint64
+	Cancels, Revokes, Abandons, WindowFull    uint64
+	Resets, Holes, Slows, Freezes             uint64
+	Joins, Kills, Retires, Suspects           uint64
+	ReroutedFrames, ReroutedBytes             uint64
+	Bytes                                     uint64
+}
+
+// violation is how a checker or a broken promise ends a run.
+type violation struct{ text string }
+
+// Failure is a run that ended badly.
+type Failure struct {
+	Seed  uint64
+	At    time.Duration
+	Text  string
+	Story []string
+	Stack string // of a panic that was no checker's
+}
+
+// Error names the seed and the promise.
+func (f *Failure) Error() string {
+	return fmt.Sprintf("seed %d at %s: %s", f.Seed, f.At, f.Text)
+}
+
+// maxSteps bounds a run: more means that something goes round in circles.
+const maxSteps = 20_000_000
+
+// event is something that happens later.
+type event struct {
+	at  time.Duration
+	seq uint64
+	tag string
+	fn  func()
+}
+
+// events is a heap by time, then by the order in which they were asked for.
+type events []event
+
+func (q events) Len() int { return len(q) }
+func (q events) Less(i, j int) bool {
+	return q[i].at < q[j].at || (q[i].at == q[j].at && q[i].seq < q[j].seq)
+}
+func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *events) Pop() any {
+	old := *q
+	last := len(old) - 1
+	e := old[last]
+	old[last] = event{}
+	*q = old[:last]
+	return e
+}
+
+// NewWorld makes the world that the options describe.
+func NewWorld(opt Options) *World {
+	w := &World{opt: opt, rnd: rand.New(rand.NewPCG(opt.Seed, 0x9e3779b97f4a7c15)), trace: 14695981039346656037}
+	w.story.verbose = opt.Verbose
+	return w
+}
+
+// After has fn run when d of virtual time has gone by. The tag names the event in the trace.
+func (w *World) After(d time.Duration, tag string, fn func()) {
+	w.seq++
+	heap.Push(&w.queue, event{at: w.now + max(d, 0), seq: w.seq, tag: tag, fn: fn})
+}
+
+// Run lets the world go on until time end, or until done says so after an event. It reports whether done did.
+func (w *World) Run(end time.Duration, done func() bool) bool {
+	for len(w.queue) > 0 && w.queue[0].at <= end {
+		e := heap.Pop(&w.queue).(event)
+		w.now = e.at
+		w.steps++
+		w.hash(uint64(e.at))
+		w.hashText(e.tag)
+		e.fn()
+		if w.steps > maxSteps {
+			w.violate("more than %d events: the world goes round in circles", maxSteps)
+		}
+		if done != nil && w.steps%64 == 0 && done() {
+			return true
+		}
+	}
+	w.now = max(w.now, end)
+	return done != nil && done()
+}
+
+func (w *World) hash(v uint64) {
+	for range 8 {
+		w.trace = (w.trace ^ v&0xff) * 1099511628211
+		v >>= 8
+	}
+}
+
+func (w *World) hashText(s string) {
+	for i := range len(s) {
+		w.trace = (w.trace ^ uint64(s[i])) * 1099511628211
+	}
+}
+
+// note adds a line to the story and to the trace.
+func (w *World) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	w.hashText(line)
+	w.story.add(w.now, line)
+}
+
+// violate ends the run: a promise is broken.
+func (w *World) violate(format string, args ...any) {
+	panic(violation{fmt.Sprintf(format, args...)})
+}
+
+// chance is true with probability p.
+func (w *World) chance(p float64) bool { return w.rnd.Float64() < p }
+
+// between gives a time from lo to hi.
+func (w *World) between(lo, hi time.Duration) time.Duration {
+	if hi <= lo {
+		return lo
+	}
+	return lo + time.Duration(w.rnd.Int64N(int64(hi-lo+1)))
+}
+
+// number gives an int from lo to hi.
+func (w *World) number(lo, hi int) int {
+	if hi <= lo {
+		return lo
+	}
+	return lo + w.rnd.IntN(hi-lo+1)
+}
+
+// story keeps the last lines of what happened.
+type story struct {
+	lines   []string
+	at      int
+	verbose bool
+}
+
+const storyLines = 160
+
+func (s *story) add(now time.Duration, line string) {
+	line = fmt.Sprintf("%12.6f  %s", now.Seconds(), line)
+	if s.verbose {
+		fmt.Println(line)
+	}
+	if len(s.lines) < storyLines {
+		s.lines = append(s.lines, line)
+		return
+	}
+	s.lines[s.at] = line
+	s.at = (s.at + 1) % storyLines
+}
+
+func (s *story) all() []string {
+	return append(append([]string(nil), s.lines[s.at:]...), s.lines[:s.at]...)
+}
+
+// Play runs the world of the options to its end. Nil: every promise held.
+func Play(opt Options) (w *World, failure *Failure) {
+	w = NewWorld(opt)
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		failure = &Failure{Seed: opt.Seed, At: w.now, Story: w.story.all()}
+		if v, ok := r.(violation); ok {
+			failure.Text = v.text
+		} else {
+			failure.Text = fmt.Sprintf("panic: %v", r)
+			failure.Stack = string(debug.Stack())
+		}
+	}()
+	w.play()
+	w.Count.Seeds, w.Count.Steps = 1, w.steps
+	return w, nil
+}
