@@ -32,7 +32,9 @@ func (m *Manager) spawn() {
 func (n *nodeActor) Receive(ctx actor.Context) {
 	if s, ok := ctx.Message().(*spawnEndpoint); ok {
 		props := actor.PropsFromProducer(func() actor.Actor { return newEndpointActor(s.e) },
-			actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)))
+			actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)),
+			// A bug in a rail actor costs its generation: it starts again, however often.
+			actor.WithSupervisor(actor.NewRestartingStrategy()))
 		s.e.pid = ctx.SpawnPrefix(props, "endpoint-")
 		close(s.done)
 	}
@@ -114,12 +116,13 @@ func (a *endpointActor) Receive(ctx actor.Context) {
 	case rma.Cancel:
 		a.cancelAsked(ctx, m.ID)
 	case *completed:
+		e.starting.Add(-1)
 		delete(a.asked, askerOf(m.o.reply, m.o.id))
 		ctx.Send(m.o.reply, &rma.Done{ID: m.o.id, Err: m.err})
 	default:
 		a.facts(ctx, m)
 	}
-	if e.Err() != nil && e.starting.Load() == 0 && len(a.asked) == 0 {
+	if e.starting.Load() == 0 && e.Err() != nil {
 		ctx.Stop(ctx.Self())
 	}
 }
@@ -183,6 +186,7 @@ func (a *endpointActor) ask(ctx actor.Context, id uint64, kind rma.OpKind, key r
 	}
 	o.reply, o.id = sender, id
 	a.asked[name] = o
+	e.starting.Add(1) // until its Done is sent
 	e.locked(func(now time.Duration) { e.s.Start(now, &o.s) })
 }
 

@@ -38,13 +38,17 @@ type (
 type (
 	// open says where to dial first.
 	open struct {
+		noLetter
 		binding int
 		address string
 	}
 	// agreed: the peer has answered the first hello; dialed is the rail that it came over.
-	agreed struct{ dialed wire.RailID }
+	agreed struct {
+		noLetter
+		dialed wire.RailID
+	}
 	// railsChanged: a rail came, went, or fell silent.
-	railsChanged struct{}
+	railsChanged struct{ noLetter }
 	// completed: an operation that an actor asked for has ended.
 	completed struct {
 		o   *operation
@@ -52,19 +56,26 @@ type (
 	}
 	// peerLeft: the peer said goodbye. peerRestarted: another incarnation answers, and the old one is silent.
 	// sessionLost: the peer does not know our session any more.
-	peerLeft      struct{}
-	peerRestarted struct{}
-	sessionLost   struct{}
+	peerLeft      struct{ noLetter }
+	peerRestarted struct{ noLetter }
+	sessionLost   struct{ noLetter }
 	// outage: look whether the last rail has been down for too long.
-	outage struct{}
+	outage struct{ noLetter }
 	// finish: the endpoint has ended; stop when nothing submitted is on its way.
-	finish struct{}
+	finish struct{ noLetter }
 	// linkHint: a local card's carrier changed.
 	linkHint struct {
+		noLetter
 		device string
 		up     bool
 	}
 )
+
+// noLetter keeps facts that come too late, after their actor has ended, out of the dead letters' log.
+type noLetter struct{}
+
+// IgnoreDeadLetterLogging implements actor.IgnoreDeadLetterLogging.
+func (noLetter) IgnoreDeadLetterLogging() {}
 
 // asker names an operation that an actor asked for by its own number.
 type asker struct {

@@ -105,7 +105,7 @@ func (g *Generation) advance(count uint64) error {
 		g.acked++
 		g.landedItem(&done)
 		if o := done.op; o != nil {
-			o.out--
+			s.spent(o)
 			s.progress(o)
 		}
 	}
@@ -138,7 +138,7 @@ func (g *Generation) ackSegment(it *item, count uint64) {
 	k := min(uint64(it.frames), count-g.acked)
 	for i := range uint64(k) {
 		if o := it.seg.frames[it.at+i].large; o != nil {
-			o.out--
+			g.s.spent(o)
 			g.s.progress(o)
 		}
 	}

@@ -325,6 +325,7 @@ func (f *filler) takeChunk(o *Op, bulk bool) {
 		g.scratch = (&wire.GetData{Op: o.ID, Position: p.at, Total: uint64(len(o.Data)), Size: uint32(p.n)}).Append(g.scratch)
 	}
 	o.pins++
+	o.out++
 	switch {
 	case capture:
 		n := len(g.scratch)
@@ -415,7 +416,6 @@ func (g *Generation) begin(p *planned) {
 		}
 	default:
 		p.op.begun = true
-		p.op.out++
 	}
 	g.items.push(p.item)
 }
@@ -474,6 +474,7 @@ func (g *Generation) returnPlan(plan []planned) {
 		}
 		switch p.kind {
 		case wire.KindChunk, wire.KindMessageChunk, wire.KindGetData:
+			p.op.out--
 			p.op.giveBack(span{p.at, uint64(p.n)})
 			if p.op.unsent() {
 				g.s.offerAgain(g, p.op)

@@ -47,7 +47,7 @@ type Generation struct {
 	rest     []slice // what is left of a begun frame, and control frames behind it
 	restOf   uint32  // counted frames that are whole once the first restLen bytes of rest are written
 	restLen  int
-	scratch  []byte  // memory of headers, control frames and small payloads in this plan
+	scratch  []byte // memory of headers, control frames and small payloads in this plan
 	segs     fifo[*segment]
 	counted  fifo[item] // small counted frames: get requests, notifies, forgets, verdicts on gets
 	offers   fifo[*Op]  // bulk
@@ -115,8 +115,8 @@ type Generation struct {
 
 	peerRejected bool
 	peerRefusals wire.Refusals
-	peerHas   bool // the peer has our final count
-	settled   bool // our side of it has been worked off
+	peerHas      bool // the peer has our final count
+	settled      bool // our side of it has been worked off
 }
 
 type ping struct {
@@ -183,10 +183,13 @@ func (g *Generation) outstanding() bool {
 // live says that frames may be written on the generation.
 func (g *Generation) live() bool { return !g.fenced && g.s.closed == nil }
 
+// maxLeap bounds how far a join may raise a rail's generation, so that no peer uses the numbers up.
+const maxLeap = 1 << 32
+
 // Reserve takes a generation number for a join that is being decided, so that no lower one is
 // accepted meanwhile. False: the number is not above every one joined or retired on the rail.
 func (l *Lane) Reserve(id wire.Generation) bool {
-	if id <= l.highest || l.s.closed != nil {
+	if id <= l.highest || id-l.highest > maxLeap || l.s.closed != nil {
 		return false
 	}
 	l.highest = id

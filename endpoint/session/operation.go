@@ -50,11 +50,13 @@ type Op struct {
 	next     uint64 // bytes of Data taken for chunks so far
 	zeroSent bool   // the one empty chunk of an empty put has been taken
 	returned []span // parts that came back from a settled generation or an unwritten plan
-	out      int    // its counted frames on generations, not yet acknowledged
+	out      int    // its counted frames that are owed, planned, or sent and not yet acknowledged
 	landed   uint64 // bytes of a get that are in Data
 	verdict  bool   // a get's verdict has come
-	strikes  uint8  // how often a frame of it was rejected with its generation
-	pins     int
+	// owesForget: it is done, and the peer still has a record of it for the sake of frames under way.
+	owesForget bool
+	strikes    uint8 // how often a frame of it was rejected with its generation
+	pins       int
 
 	region *rma.Region // Serve: where Data lies
 	padded bool        // Serve: zeros went instead of data
@@ -393,16 +395,31 @@ func (s *Session) complete(o *Op) {
 		s.dropBody(o)
 		return
 	}
-	if o.Notify != nil && o.begun && s.closed == nil {
-		s.forget = append(s.forget, o.ID)
-		s.sendForget()
-	}
+	o.owesForget = o.Notify != nil && o.begun
+	s.forgetIfSpent(o)
 	if o.err == nil {
 		s.stats.PutsCompleted++
 	}
 	s.open.remove(o)
 	s.effect(Effect{Kind: Completed, Op: o, Err: o.err})
 	s.advanceOpen()
+}
+
+// spent takes one counted frame off the operation: acknowledged, or not to be sent again.
+func (s *Session) spent(o *Op) {
+	o.out--
+	s.forgetIfSpent(o)
+}
+
+// forgetIfSpent lets the peer drop its record of an operation once no frame of it can reach the peer any more: one that
+// came later would make a record anew.
+func (s *Session) forgetIfSpent(o *Op) {
+	if !o.owesForget || o.out > 0 || s.closed != nil {
+		return
+	}
+	o.owesForget = false
+	s.forget = append(s.forget, o.ID)
+	s.sendForget()
 }
 
 // advanceOpen starts what was waiting for everything before it.

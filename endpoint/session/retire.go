@@ -244,12 +244,12 @@ func (s *Session) rerouteItem(it *item, rejected bool) {
 		return
 	case wire.KindGetRequest, wire.KindNotify:
 		if o.ended || o.canceling {
-			o.out--
+			s.spent(o)
 			return
 		}
 		s.owed = append(s.owed, o)
 	default:
-		o.out--
+		s.spent(o)
 		o.giveBack(span{it.at, uint64(it.n)})
 	}
 	if rejected {

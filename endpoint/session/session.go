@@ -33,7 +33,7 @@ type Session struct {
 	bodies   []*Op  // large messages and answers to gets under way
 	owed     []*Op  // get requests and notifies that wait for a lane
 	cancels  []*cancel
-	verdicts []item // verdicts on gets that wait for a lane
+	verdicts []item      // verdicts on gets that wait for a lane
 	forget   []wire.OpID // operations whose record the peer may drop; sent as counted frames
 	freeSegs []*segment
 
