@@ -246,12 +246,16 @@ func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
 	old.mu.Lock()
 	agreed, up, same := old.agreed, old.upRails(), old.incarnation == incarnation
 	if !agreed && old.opener { // two first sessions at once: the one dialed by the lower address wins (rule 7)
-		defer old.mu.Unlock()
-		if m.address < h.GetNode() {
+		mine := m.address < h.GetNode()
+		if !mine {
+			m.rekey(old, [wire.SessionSize]byte(h.GetSession()))
+			a.adopt(old)
+		}
+		old.mu.Unlock()
+		if mine {
 			return wire.RefusalCode_BUSY, "this node opens the session"
 		}
-		m.rekey(old, [wire.SessionSize]byte(h.GetSession()))
-		a.adopt(old)
+		old.root.Send(old.pid, &yielded{})
 		return wire.RefusalCode_OK, ""
 	}
 	old.mu.Unlock()

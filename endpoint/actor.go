@@ -143,6 +143,8 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		a.ensure(ctx, 0, railPlan{local: b.Address, remote: m.address, kind: e.m.cfg.Kinds[b.Kind]})
 	case *agreed:
 		a.widen(ctx, m.dialed)
+	case *yielded:
+		a.yield(ctx)
 	case *railsChanged:
 		a.railsChanged(ctx)
 	case *rail.Joined:
@@ -263,6 +265,23 @@ func (a *endpointActor) accept(ctx actor.Context, m *accepted) {
 	}
 	pid := a.ensure(ctx, m.id, railPlan{local: m.local, remote: m.remote})
 	ctx.Send(pid, m.message)
+}
+
+// yield stops the rails that dial: the peer opened the session, and dials.
+func (a *endpointActor) yield(ctx actor.Context) {
+	e := a.e
+	e.mu.Lock()
+	var stop []*actor.PID
+	for _, r := range e.rails {
+		if r != nil && r.pid != nil {
+			stop = append(stop, r.pid)
+		}
+	}
+	e.rails = nil
+	e.mu.Unlock()
+	for _, pid := range stop {
+		ctx.Stop(pid)
+	}
 }
 
 // widen makes the other rails, once the peer has told its devices.

@@ -47,6 +47,8 @@ type (
 		noLetter
 		dialed wire.RailID
 	}
+	// yielded: the peer's first session was taken instead of ours; our rails stop dialing.
+	yielded struct{ noLetter }
 	// railsChanged: a rail came, went, or fell silent.
 	railsChanged struct{ noLetter }
 	// completed: an operation that an actor asked for has ended.

@@ -474,7 +474,7 @@ func (g *Generation) returnPlan(plan []planned) {
 		}
 		switch p.kind {
 		case wire.KindChunk, wire.KindMessageChunk, wire.KindGetData:
-			p.op.out--
+			g.s.spent(p.op)
 			p.op.giveBack(span{p.at, uint64(p.n)})
 			if p.op.unsent() {
 				g.s.offerAgain(g, p.op)
