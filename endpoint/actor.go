@@ -292,9 +292,12 @@ func (a *endpointActor) widen(ctx actor.Context, dialed wire.RailID) {
 		e.mu.Unlock()
 		return
 	}
-	first := e.rails[dialed]
+	first := e.record(dialed)
 	devices := e.devices
 	e.mu.Unlock()
+	if first == nil {
+		return
+	}
 	plans := e.m.pair(devices, railPlan{local: first.local, remote: first.remote, kind: first.kind})
 	for i, p := range plans {
 		if i+1 >= maxRails {
@@ -372,7 +375,7 @@ func (a *endpointActor) outage(ctx actor.Context) {
 func (a *endpointActor) joined(m *rail.Joined) {
 	e := a.e
 	e.mu.Lock()
-	if r := e.rails[m.Rail]; r != nil {
+	if r := e.record(m.Rail); r != nil {
 		r.everUp = true
 		if m.Ramp.For > 0 {
 			r.rampTill = m.Ramp.From + m.Ramp.For
@@ -386,7 +389,7 @@ func (a *endpointActor) broke(ctx actor.Context, m *rail.Broke) {
 	e.mu.Lock()
 	f := m.Failure
 	e.lastFailure = &f
-	if r := e.rails[m.Rail]; r != nil {
+	if r := e.record(m.Rail); r != nil {
 		r.status.Reason = f.Error()
 		r.status.Restarts++
 	}

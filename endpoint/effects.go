@@ -3,6 +3,7 @@ package endpoint
 import (
 	"errors"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
 	"railyard/endpoint/session"
@@ -68,11 +69,13 @@ func (e *Endpoint) kill(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
 	c.conn.Kill()
 	e.mu.Lock()
-	r := e.rails[c.rail]
-	pid := r.pid
-	r.status.State, r.since = rail.Down, e.m.now()
-	if f.Err != nil {
-		r.status.Reason = f.Err.Error()
+	var pid *actor.PID
+	if r := e.record(c.rail); r != nil {
+		pid = r.pid
+		r.since = e.m.now()
+		if f.Err != nil {
+			r.status.Reason = f.Err.Error()
+		}
 	}
 	if e.upRails() == 0 {
 		e.downSince = e.m.now()
@@ -90,8 +93,7 @@ func (e *Endpoint) kill(f *session.Effect) {
 func (e *Endpoint) settled(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
 	e.mu.Lock()
-	r := e.rails[c.rail]
-	local, remote := r.local, r.remote
+	local, remote := e.devicesOf(c.rail)
 	e.mu.Unlock()
 	e.m.cfg.Events.Publish(rail.Event{Kind: rail.RailRetired, Peer: e.address, Rail: c.rail, Local: local, Remote: remote,
 		Generation: c.generation, Cause: f.Err})
@@ -100,8 +102,10 @@ func (e *Endpoint) settled(f *session.Effect) {
 func (e *Endpoint) laneUp(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
 	e.mu.Lock()
-	r := e.rails[c.rail]
-	r.status.State, r.status.Reason, r.since = rail.Up, "", e.m.now()
+	if r := e.record(c.rail); r != nil {
+		r.since = e.m.now()
+	}
+	local, remote := e.devicesOf(c.rail)
 	first := !e.everUp
 	e.everUp = true
 	over := e.ended != nil
@@ -111,8 +115,8 @@ func (e *Endpoint) laneUp(f *session.Effect) {
 	}
 	if first {
 		close(e.up)
-		e.log.Info("endpoint up", zap.String("local", r.local), zap.String("remote", r.remote))
-		e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointUp, Peer: e.address, Rail: c.rail, Local: r.local, Remote: r.remote,
+		e.log.Info("endpoint up", zap.String("local", local), zap.String("remote", remote))
+		e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointUp, Peer: e.address, Rail: c.rail, Local: local, Remote: remote,
 			Generation: c.generation})
 		e.m.cfg.Host.EndpointUp(e)
 	}

@@ -61,9 +61,6 @@ func (j joiner) Attach(id wire.RailID, g wire.Generation, t *actor.PID, conn rai
 		return
 	}
 	l.g = e.s.Lane(id).Attach(e.m.now(), g, &carrier{e: e, rail: id, generation: g, transport: t, conn: conn})
-	if r := e.rails[id]; r != nil {
-		r.status.Generation = uint64(g)
-	}
 	e.release()
 }
 
@@ -72,8 +69,8 @@ func (j joiner) Suspect(id wire.RailID, g wire.Generation, cause error) {
 	e := j.e
 	j.with(id, g, func(now time.Duration, gen *session.Generation) {
 		e.s.Suspect(now, gen, cause)
-		if r := e.rails[id]; r != nil {
-			r.status.State, r.status.Reason, r.since = rail.Suspect, fmt.Sprint(cause), now
+		if r := e.record(id); r != nil {
+			r.status.Reason, r.since = fmt.Sprint(cause), now
 		}
 	})
 	e.root.Send(e.pid, &railsChanged{})

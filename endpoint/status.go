@@ -8,6 +8,22 @@ import (
 	"railyard/wire"
 )
 
+// record gives what is known of a rail; nil: nothing. Called with the lock held.
+func (e *Endpoint) record(id wire.RailID) *railRecord {
+	if int(id) >= len(e.rails) {
+		return nil
+	}
+	return e.rails[id]
+}
+
+// devicesOf names a rail's two devices. Called with the lock held.
+func (e *Endpoint) devicesOf(id wire.RailID) (local, remote string) {
+	if r := e.record(id); r != nil {
+		return r.local, r.remote
+	}
+	return "", ""
+}
+
 // records copies the list of rails.
 func (e *Endpoint) records() []railRecord {
 	e.mu.Lock()
