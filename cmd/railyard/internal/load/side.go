@@ -234,3 +234,9 @@ func (s *Side) noteLocked(format string, args ...any) {
 		s.notes = append(s.notes, s.config.Name+": "+fmt.Sprintf(format, args...))
 	}
 }
+
+// NumberedName is the name that the counted messages have on the wire.
+func NumberedName() string { return string((&Numbered{}).ProtoReflect().Descriptor().FullName()) }
+
+// FillerName is the name that the messages for nobody have.
+func FillerName() string { return string((&Filler{}).ProtoReflect().Descriptor().FullName()) }

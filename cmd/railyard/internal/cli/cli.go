@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes.
+const (
+	codeWell   = 0
+	codeFailed = 1
+	codeUsage  = 2
+)
+
+// usageError is a mistake of whoever typed the command.
+type usageError struct{ err error }
+
+func (u usageError) Error() string { return u.err.Error() }
+func (u usageError) Unwrap() error { return u.err }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Main runs the command line and gives the exit code.
+func Main(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// From the first signal on the next one is the system's: it ends the process at once.
+	defer context.AfterFunc(ctx, stop)()
+	return run(ctx, args, streams{in, out, errOut})
+}
+
+func run(ctx context.Context, args []string, s streams) int {
+	root := rootCommand(s)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return codeWell
+	}
+	fmt.Fprintln(s.err, "railyard:", oneLine(err))
+	var usage usageError
+	if errors.As(err, &usage) || fromCobra(err) {
+		return codeUsage
+	}
+	return codeFailed
+}
+
+// oneLine keeps the promise of one clear line: joined errors have several.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// fromCobra tells whether cobra itself refused the command line: its errors have no type.
+func fromCobra(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command ")
+}
+
+func rootCommand(s streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "railyard",
+		Short: "See, measure and break networks of many rails",
+		Long: "railyard shows what network cards this host has for rails (info), measures puts, gets and messages\n" +
+			"over them (perf), and cuts virtual cables under a load that checks itself (demo failover).",
+		Args:              group,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%s: %w (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
+	})
+	root.AddCommand(demoCommand(s))
+	return root
+}
+
+// group is for commands that only hold others.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" {
+			names = append(names, c.Name())
+		}
+	}
+	return usagef("%s: there is no %q; there are %s", cmd.CommandPath(), args[0], strings.Join(names, ", "))
+}
+
+// nothing is for commands without arguments.
+func nothing(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, and %q is one", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
