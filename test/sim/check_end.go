@@ -26,7 +26,7 @@ func (w *World) settleDown() {
 	}
 	if w.Run(w.now+calmLimit, w.done) {
 		w.Run(w.now+3*time.Second, nil) // what is owed without hurry: forgets, acknowledgements, beats
-		if w.done() {
+		if w.Run(w.now+calmLimit, w.done) {
 			return
 		}
 	}
@@ -90,9 +90,6 @@ func (w *World) checkEnd() {
 		for _, e := range n.ends {
 			a := e.app
 			for _, r := range a.areas {
-				r.check("at the end")
-			}
-			for _, r := range a.gone {
 				r.check("at the end")
 			}
 			for _, g := range a.graves {

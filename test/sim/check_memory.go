@@ -6,21 +6,24 @@ import (
 	"railyard/rma"
 )
 
-// memoryCheck knows what every byte of one node's regions may be. Each open put has a slot of its own; whatever is not in
-// a slot must be as the shadow says. When an operation is over its slot is written anew by the owner, so that even the
-// right bytes, landing late, are seen.
+// area is memory of one node that it registers for a peer, and what every byte of it may be. Each open put has a slot of
+// its own; whatever is not in a slot must be as the shadow says. When an operation is over its slot is written anew by the
+// owner, so that even the right bytes, landing late, are seen. A revoke keeps the memory and registers it again: whoever
+// still writes by the old key hits what is in use by the new one.
 //
 // Invariant: outside of the slots of open puts, mem equals shadow.
 type area struct {
-	w       *World
-	region  *rma.Region
-	key     rma.Key
-	mem     []byte
-	shadow  []byte
-	slots   []*slot
-	writes  uint64 // versions of what the owner writes
-	revoked bool
-	doomed  bool // to be revoked soon: nothing new is put there
+	w      *World
+	table  *rma.Table
+	rights rma.Rights
+	region *rma.Region
+	key    rma.Key
+	old    rma.Key // the last one that was revoked; zero: none was
+	mem    []byte
+	shadow []byte
+	slots  []*slot
+	writes uint64 // versions of what the owner writes
+	doomed bool   // to be revoked soon: nothing new is put there
 }
 
 // slot is the part of a region that one operation uses.
@@ -30,22 +33,25 @@ type slot struct {
 	n    int
 	put  bool
 	id   uint64
-	lost bool // its operation ended with an unknown outcome: it may land until the revoke
-	// final is what was there when the region was revoked under the operation; nil: it was not.
-	final []byte
+	// revoked: the key was taken back under the operation; final is what was there then.
+	revoked bool
+	final   []byte
 }
 
-var areaIDs = uint64(1 << 40)
-
-func newArea(w *World, table *rma.Table, size int, rights rma.Rights) *area {
-	a := &area{w: w, mem: make([]byte, size), shadow: make([]byte, size)}
-	region, err := table.Register(a.mem, rights)
-	if err != nil {
-		w.violate("a region of %d bytes is refused: %v", size, err)
-	}
-	a.region, a.key = region, region.Key()
+func newArea(w *World, table *rma.Table, size int) *area {
+	a := &area{w: w, table: table, rights: rma.RemoteWrite | rma.RemoteRead,
+		mem: make([]byte, size), shadow: make([]byte, size)}
+	a.register()
 	a.scribble(0, size)
 	return a
+}
+
+func (a *area) register() {
+	region, err := a.table.Register(a.mem, a.rights)
+	if err != nil {
+		a.w.violate("a region of %d bytes is refused: %v", len(a.mem), err)
+	}
+	a.region, a.key = region, region.Key()
 }
 
 // scribble is the owner's own write: new content, known to the shadow.
@@ -53,7 +59,7 @@ func (a *area) scribble(at, n int) {
 	for n > 0 {
 		a.writes++
 		k := min(n, patternSize)
-		p := pattern(areaIDs+a.key.Region()<<20+a.writes, k)
+		p := pattern(1<<63|a.key.Region()<<32|a.writes, k)
 		copy(a.mem[at:at+k], p)
 		copy(a.shadow[at:at+k], p)
 		at, n = at+k, n-k
@@ -92,13 +98,20 @@ func (s *slot) release() {
 	}
 }
 
-func (s *slot) mem() []byte    { return s.area.mem[s.at : s.at+s.n] }
-func (s *slot) shadow() []byte { return s.area.shadow[s.at : s.at+s.n] }
+func (s *slot) mem() []byte { return s.area.mem[s.at : s.at+s.n] }
+
+// before is what was there before the operation, and outside of the reach of puts.
+func (s *slot) before() []byte {
+	if s.revoked && !s.put {
+		return s.final
+	}
+	return s.area.shadow[s.at : s.at+s.n]
+}
 
 // visible tells whether all of the put is at the target, or was when the region was revoked.
 func (s *slot) visible() bool {
 	have := s.mem()
-	if s.final != nil {
+	if s.revoked {
 		have = s.final
 	}
 	return bytes.Equal(have, pattern(s.id, s.n))
@@ -110,38 +123,43 @@ func (s *slot) over(what string, complete bool) {
 	if complete && !s.visible() {
 		a.w.violate("%s completed, but not all of its bytes are visible", what)
 	}
-	if !a.revoked {
-		if !mixOf(s.mem(), s.shadow(), pattern(s.id, s.n)) {
-			a.w.violate("%s left bytes at its target that are neither its own nor what was there", what)
-		}
-		a.scribble(s.at, s.n)
+	if s.revoked {
+		return
 	}
+	s.mixed(what + " at its end")
+	a.scribble(s.at, s.n)
 	s.release()
 }
 
-// revoke takes the key back and reuses the memory at once.
+// mixed: in the slot of an open put every byte is the put's or what was there before.
+func (s *slot) mixed(what string) {
+	if !mixOf(s.mem(), s.before(), pattern(s.id, s.n)) {
+		s.area.w.violate("%s: region %d has bytes from %d to %d that are neither the put's nor what was there",
+			what, s.area.key.Region(), s.at, s.at+s.n)
+	}
+}
+
+// revoke takes the key back and uses the memory for something else at once.
 func (a *area) revoke() {
 	_ = a.region.Revoke()
-	a.check("before its revoke")
-	for _, s := range a.slots {
+	slots := a.slots
+	a.slots = nil
+	for _, s := range slots {
+		s.final = append([]byte{}, s.mem()...)
 		if s.put {
-			s.final = append([]byte{}, s.mem()...)
-		} else {
-			s.final = append([]byte{}, s.shadow()...)
+			s.mixed("before a revoke")
 		}
 	}
-	a.revoked = true
-	a.scribble(0, len(a.mem))
+	for _, s := range slots {
+		s.revoked = true
+		a.scribble(s.at, s.n)
+	}
+	a.old, a.doomed = a.key, false
+	a.register()
 }
 
 // check compares everything with what it must be.
 func (a *area) check(when string) {
-	if a.revoked {
-		if !bytes.Equal(a.mem, a.shadow) {
-			a.w.violate("a region was written to after it had been revoked (%s)", when)
-		}
-		return
-	}
 	at := 0
 	for at < len(a.mem) { // the stretches between the slots of puts
 		end, next := len(a.mem), len(a.mem)
@@ -155,12 +173,6 @@ func (a *area) check(when string) {
 				a.key.Region(), at, end, when)
 		}
 		at = next
-	}
-	for _, s := range a.slots {
-		if s.put && !mixOf(s.mem(), s.shadow(), pattern(s.id, s.n)) {
-			a.w.violate("region %d has bytes from %d to %d that are neither the put's nor what was there (%s)",
-				a.key.Region(), s.at, s.at+s.n, when)
-		}
 	}
 }
 

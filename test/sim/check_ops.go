@@ -10,22 +10,23 @@ import (
 
 // work is one operation, as the application and the checkers see it.
 type work struct {
-	app   *App
-	op    session.Op
-	kind  session.OpKind
-	id    uint64
-	n     int
-	slot  *slot // nil: a flush, or a claim that must be refused
-	data  []byte
-	evil  error // what the target must answer
-	area  *area
-	order uint64 // among the operations of its end
+	app    *App
+	op     session.Op
+	kind   session.OpKind
+	id     uint64
+	n      int
+	slot   *slot // nil: a flush, or a claim that must be refused
+	data   []byte
+	evil   error // what the target must answer
+	area   *area
+	region uint64 // the number of the key that it goes by
+	order  uint64 // among the operations of its end
 
-	notify                                    bool
-	notified                                  int
-	canceled, abandoned, completed, wasRevoke bool
-	begun                                     bool // a lane was offered it
-	err                                       error
+	notify                         bool
+	notified                       int
+	canceled, abandoned, completed bool
+	begun                          bool // a lane was offered it
+	err                            error
 }
 
 func (k *work) name() string {
@@ -52,7 +53,7 @@ func (k *work) outcome(err error) {
 		}
 		w.Count.Canceled++
 	case errors.Is(err, rma.ErrRevoked):
-		if k.area == nil || !k.area.revoked {
+		if k.area == nil || k.area.key.Region() == k.region {
 			w.violate("%s is called revoked; its region was not", k.name())
 		}
 		w.Count.Revoked++
@@ -101,10 +102,9 @@ func (k *work) finishPut() {
 	if k.slot == nil {
 		return
 	}
-	if errors.Is(k.err, rma.ErrOutcomeUnknown) && !k.slot.area.revoked {
-		k.slot.lost = true // it may land until the revoke
-		k.slot.area.doomed = true
-		k.app.peerRevokeSoon(k.slot.area)
+	if errors.Is(k.err, rma.ErrOutcomeUnknown) && !k.slot.revoked {
+		k.slot.area.doomed = true // it may land until the revoke
+		k.app.peerRevokeSoon(k.slot)
 		return
 	}
 	k.slot.over(k.name(), k.err == nil)
@@ -116,10 +116,7 @@ const unread = 0xEE
 func (k *work) finishGet() {
 	w := k.app.e.w
 	if k.slot != nil {
-		want := k.slot.shadow()
-		if k.slot.final != nil {
-			want = k.slot.final
-		}
+		want := k.slot.before()
 		untouched := bytes.Repeat([]byte{unread}, len(k.data))
 		switch {
 		case k.err == nil && !bytes.Equal(k.data, want):

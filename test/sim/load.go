@@ -23,7 +23,6 @@ type App struct {
 
 	// Operations.
 	areas   []*area // ours, for the peer
-	gone    []*area // revoked
 	open    []*work
 	openOps int
 	works   map[*session.Op]*work
@@ -44,7 +43,7 @@ func newApp(e *End) *App {
 		works: make(map[*session.Op]*work), byID: make(map[uint64]*work)}
 	a.ids = uint64(e.node.id+1)<<32 | uint64(e.peer.node.id+1)<<24
 	for range e.w.opt.Load.Regions {
-		a.newArea()
+		a.areas = append(a.areas, newArea(a.w, e.node.regions, a.w.opt.Load.RegionSize))
 	}
 	return a
 }

@@ -7,51 +7,35 @@ import (
 	"railyard/rma"
 )
 
-func (a *App) newArea() {
-	rights := rma.RemoteWrite | rma.RemoteRead
-	a.areas = append(a.areas, newArea(a.w, a.e.node.regions, a.w.opt.Load.RegionSize, rights))
-}
-
 // revokeOne takes back one of our regions, with whatever is under way to it.
 func (a *App) revokeOne() {
 	a.revoke(a.areas[a.w.number(0, len(a.areas)-1)])
 }
 
 func (a *App) revoke(r *area) {
-	if r.revoked {
-		return
-	}
 	a.e.note("region %d is revoked", r.key.Region())
 	r.revoke()
 	a.w.Count.Revokes++
-	for i, have := range a.areas {
-		if have == r {
-			a.areas = append(a.areas[:i], a.areas[i+1:]...)
-			break
-		}
-	}
-	a.gone = append(a.gone, r)
-	for _, s := range append([]*slot(nil), r.slots...) {
-		if s.lost {
-			s.release()
-		}
-	}
-	a.newArea()
 }
 
 // peerRevokeSoon: an operation of ours may still land in the peer's region: the peer takes it back.
-func (a *App) peerRevokeSoon(r *area) {
+func (a *App) peerRevokeSoon(s *slot) {
 	owner := a.e.peer.app
-	owner.e.node.after(a.w.between(0, 300*time.Millisecond), "revoke-lost", func() { owner.revoke(r) })
+	owner.e.node.after(a.w.between(0, 300*time.Millisecond), "revoke-lost", func() {
+		if !s.revoked {
+			owner.revoke(s.area)
+		}
+	})
 }
 
-// target gives one of the peer's regions; sometimes one that is gone.
-func (a *App) target() *area {
+// target gives the key of one of the peer's regions; sometimes one that is gone.
+func (a *App) target() (*area, rma.Key) {
 	p := a.e.peer.app
-	if len(p.gone) > 0 && a.w.chance(0.05) {
-		return p.gone[len(p.gone)-1]
+	r := p.areas[a.w.number(0, len(p.areas)-1)]
+	if !r.old.IsZero() && a.w.chance(0.05) {
+		return r, r.old
 	}
-	return p.areas[a.w.number(0, len(p.areas)-1)]
+	return r, r.key
 }
 
 func (a *App) opSize() int {
@@ -70,14 +54,14 @@ func (a *App) opSize() int {
 func (a *App) newWork(kind session.OpKind, n int) *work {
 	w := a.w
 	a.orders++
-	k := &work{app: a, kind: kind, id: a.nextID(), n: n, order: a.orders, area: a.target()}
-	k.op = session.Op{Kind: kind, Region: k.area.key.Region(), Token: k.area.key.Token(), User: k,
-		Fence: w.chance(w.opt.Load.Fence)}
+	area, key := a.target()
+	k := &work{app: a, kind: kind, id: a.nextID(), n: n, order: a.orders, area: area, region: key.Region()}
+	k.op = session.Op{Kind: kind, Region: key.Region(), Token: key.Token(), Fence: w.chance(w.opt.Load.Fence)}
 	k.data = make([]byte, n)
 	switch {
 	case w.chance(w.opt.Load.Evil):
 		k.spoil()
-	case k.area.revoked:
+	case !key.Equal(k.area.key):
 		k.evil = rma.ErrRevoked
 	case k.area.doomed:
 		return nil
@@ -143,6 +127,7 @@ func (a *App) get() {
 func (a *App) flush() {
 	a.orders++
 	a.w.Count.Flushes++
+	a.budget -= 200
 	a.begin(&work{app: a, kind: session.Flush, id: a.nextID(), order: a.orders, op: session.Op{Kind: session.Flush}})
 }
 

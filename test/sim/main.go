@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"runtime/pprof"
 	"time"
 )
 
@@ -16,7 +17,21 @@ func run() int {
 	verbose := flag.Bool("v", false, "tell each story while it happens")
 	without := flag.String("without", "", "features to leave out, with commas between them")
 	limit := flag.Duration("for", 0, "stop after this real time (0: never)")
+	profile := flag.String("cpuprofile", "", "write a profile of the processor's time here")
 	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "sim: no profile: %v\n", err)
+			return 2
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			fmt.Fprintf(os.Stderr, "sim: no profile is being taken: %v\n", err)
+			return 2
+		}
+		defer pprof.StopCPUProfile()
+	}
 	var sum Counts
 	begun := time.Now()
 	for i := range uint64(*seeds) {

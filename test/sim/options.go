@@ -166,7 +166,7 @@ func loadOf(d draw, o *Options) Load {
 		Budget: pick(d, 1<<20, 4<<20, 8<<20),
 		Puts:   pick(d, 0, 3, 3, 10), Gets: pick(d, 0, 2, 5), Flushes: pick(d, 0, 1),
 		Messages: pick(d, 0, 5, 5, 20), Large: pick(d, 0, 1, 3), Targets: pick(d, 1, 4, 40),
-		BigPut: pick(d, 100, 10<<10, 300<<10, 2<<20), Regions: pick(d, 1, 3),
+		BigPut: pick(d, 100, 10<<10, 10<<10, 100<<10, 100<<10, 300<<10, 1<<20, 4<<20), Regions: pick(d, 1, 3),
 		Cancel: pick(d, 0, 0.1, 0.5), Abandon: pick(d, 0, 0.1, 0.3),
 		Fence: pick(d, 0, 0.1), Notify: pick(d, 0, 0.3), Evil: pick(d, 0, 0.05, 0.4), System: pick(d, 0, 0.1),
 		RevokeEvery: pick(d, 0, 50*time.Millisecond, 400*time.Millisecond),
@@ -179,6 +179,9 @@ func loadOf(d draw, o *Options) Load {
 		l.Messages, l.Puts = 1, 1
 	}
 	l.RegionSize = max(64<<10, 2*l.BigPut)
+	if l.BigPut > 1<<20 {
+		l.Regions, l.RegionSize = 1, l.BigPut+l.BigPut/4
+	}
 	return l
 }
 
