@@ -30,6 +30,8 @@ type Binding struct {
 	// Advertise is the address that peers are told to dial instead of Address: that of a forwarder or a
 	// NAT. Empty: the address in force.
 	Advertise string
+	// Name is shown beside the address in logs and dashboards: the card's name. It may be empty.
+	Name string
 	// Device and Port name an RMA-capable port ("mlx5_0", 1). Verbs only.
 	Device string
 	Port   int

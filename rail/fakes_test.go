@@ -97,7 +97,9 @@ type fakeKind struct {
 
 func (k *fakeKind) Name() string { return "fake" }
 
-func (k *fakeKind) Listen(context.Context, Binding) (Listener, error) { return nil, errors.ErrUnsupported }
+func (k *fakeKind) Listen(context.Context, Binding) (Listener, error) {
+	return nil, errors.ErrUnsupported
+}
 
 func (k *fakeKind) Dial(ctx context.Context, _, _ string) (Conn, error) {
 	k.mu.Lock()
