@@ -1,0 +1,242 @@
+package actors
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"railyard/endpoint/session"
+	"railyard/rail"
+	"railyard/rail/tcp"
+	"railyard/supervision"
+)
+
+// Defaults of Config, where a field's zero value does not say it all.
+const (
+	DefaultOutageLimit = 30 * time.Second
+	DefaultCancelWait  = 5 * time.Second
+	DefaultSendWait    = 5 * time.Second
+	DefaultMaxMessage  = 64 << 20
+)
+
+// ErrConfig is wrapped by every error of Start about a Config. The text names the field and its value.
+var ErrConfig = errors.New("node settings refused")
+
+// Config says how a node is reached and what it bears. The zero value is usable: every field's zero is a
+// documented default. Bad values are refused by Start, never corrected. It is not changed after Start.
+type Config struct {
+	// Rails are the local cards that carry this node, one binding each: rail.TCP("10.0.0.1:7400"). Empty: every
+	// usable card that is found, each at a port that the system chooses; loopback, where there is none.
+	// A node that others are to find by a known address names its rails.
+	Rails []rail.Binding
+	// Name is shown in logs and dashboards. Empty: the node's address.
+	Name string
+	// Advertise is the address in this node's PIDs, "host:port" as peers dial it. Empty: the first rail's.
+	Advertise string
+	// Secret is shared by all nodes: who does not know it gets in nowhere. Empty: none, and then a session is
+	// only protected from strangers who cannot read its traffic.
+	Secret []byte
+	// TLS and RequireTLS are not built yet; Start refuses them.
+	TLS        *tls.Config
+	RequireTLS bool
+
+	// Policy judges failures of rails. Nil: supervision.Default.
+	Policy supervision.Policy
+	// OutageLimit is how long an endpoint outlives its last rail. 0: 30 s.
+	OutageLimit time.Duration
+	// CancelWait bounds the wait for the verdict on a canceled operation where the context is the one that
+	// was canceled. 0: 5 s.
+	CancelWait time.Duration
+	// SendWait is how long a plain Send waits for room in the peer's window; after that the message is a dead
+	// letter whose cause is rma.ErrWindowFull. 0: 5 s.
+	SendWait time.Duration
+	// Health sets the heartbeats of rails; zero fields are its own defaults.
+	Health rail.HealthConfig
+
+	// MaxMessage is the largest message that this node takes, in bytes. 0: 64 MiB.
+	MaxMessage uint64
+	// Window is how many bytes of messages a peer may have under way to this node: at least
+	// MaxMessage * 5/4 + 128 KiB. 0: that, or 64 MiB where that is more.
+	Window uint64
+	// MaxOpen bounds the open operations of one peer. 0: 262144.
+	MaxOpen int
+	// MaxRegions bounds the registered regions. 0: 1048576.
+	MaxRegions int
+	// MaxPeers bounds the endpoints of this node. 0: 4096.
+	MaxPeers int
+
+	// Kinds is what peers may spawn here. Remote spawn is not built yet; Start refuses them.
+	Kinds map[string]*actor.Props
+	// Transports are kinds of rail beside those that are built in ("tcp"), for bindings that name them.
+	Transports []rail.Kind
+	// RailProps and TransportProps let users add middleware to the actors of rails and transports. Nil: as they are.
+	RailProps, TransportProps func(*actor.Props) *actor.Props
+	// Logger gets the framework's log. Nil: nothing is logged.
+	Logger *zap.Logger
+}
+
+// withDefaults checks everything that can be checked without touching the network, and fills zeros in.
+func (c Config) withDefaults() (Config, error) {
+	if err := c.checkNotBuilt(); err != nil {
+		return c, err
+	}
+	if err := c.checkDurations(); err != nil {
+		return c, err
+	}
+	if err := c.checkLimits(); err != nil {
+		return c, err
+	}
+	if c.Logger == nil {
+		c.Logger = zap.NewNop()
+	}
+	if c.Advertise != "" {
+		if err := checkAdvertise(c.Advertise); err != nil {
+			return c, err
+		}
+	}
+	if len(c.Rails) == 0 {
+		found, err := discover()
+		if err != nil {
+			return c, err
+		}
+		c.Rails = found
+	}
+	return c, c.checkRails()
+}
+
+func (c *Config) checkNotBuilt() error {
+	switch {
+	case c.TLS != nil:
+		return refused("TLS", "set", "TLS is not built yet: leave it nil, set Secret, and keep the rails on networks you trust")
+	case c.RequireTLS:
+		return refused("RequireTLS", true, "TLS is not built yet, so no peer could fulfil it: leave it false")
+	case len(c.Kinds) > 0:
+		return refused("Kinds", fmt.Sprintf("%d kinds", len(c.Kinds)),
+			"remote spawn is not built yet: leave it nil, and have an actor of yours spawn on request")
+	}
+	return nil
+}
+
+func (c *Config) checkDurations() error {
+	for _, d := range []struct {
+		field string
+		value *time.Duration
+		def   time.Duration
+	}{
+		{"OutageLimit", &c.OutageLimit, DefaultOutageLimit},
+		{"CancelWait", &c.CancelWait, DefaultCancelWait},
+		{"SendWait", &c.SendWait, DefaultSendWait},
+	} {
+		if *d.value < 0 {
+			return refused(d.field, *d.value, fmt.Sprintf("give a positive time, or 0 for %s", d.def))
+		}
+		if *d.value == 0 {
+			*d.value = d.def
+		}
+	}
+	if err := c.Health.Validate(); err != nil {
+		return fmt.Errorf("%w: Health: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+func (c *Config) checkLimits() error {
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"MaxOpen", c.MaxOpen}, {"MaxRegions", c.MaxRegions}, {"MaxPeers", c.MaxPeers}} {
+		if n.value < 0 {
+			return refused(n.field, n.value, "give a positive number, or 0 for the default")
+		}
+	}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = DefaultMaxMessage
+	}
+	if c.MaxMessage > maxMaxMessage {
+		return refused("MaxMessage", c.MaxMessage,
+			fmt.Sprintf("at most %d: larger data travels by Put into a registered region", uint64(maxMaxMessage)))
+	}
+	if need := windowFor(c.MaxMessage); c.Window != 0 && c.Window < need {
+		return refused("Window", c.Window,
+			fmt.Sprintf("at least %d, to let messages of MaxMessage (%d) through; or 0 for the default", need, c.MaxMessage))
+	}
+	_, err := c.session().WithDefaults()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return nil
+}
+
+// maxMaxMessage is what protobuf itself can encode.
+const maxMaxMessage = 1<<31 - 1
+
+// windowFor is the smallest window that lets a message of that size through: a grant is said again
+// once an eighth of the window is free.
+func windowFor(message uint64) uint64 { return message + message/4 + 128<<10 }
+
+func (c *Config) session() session.Config {
+	return session.Config{Window: c.Window, MaxMessage: c.MaxMessage, MaxOpen: c.MaxOpen}
+}
+
+// checkRails names the binding's field where one is wrong.
+func (c *Config) checkRails() error {
+	kinds, err := c.transports()
+	if err != nil {
+		return err
+	}
+	extra := make([]string, 0, len(c.Transports))
+	for _, k := range c.Transports {
+		extra = append(extra, k.Name())
+	}
+	if err := rail.ValidateBindings(c.Rails, extra...); err != nil {
+		return fmt.Errorf("%w: Rails: %w", ErrConfig, err)
+	}
+	for i, b := range c.Rails {
+		if kinds[b.Kind] == nil {
+			return refused("Rails["+strconv.Itoa(i)+"]", b.String(),
+				fmt.Sprintf("rails of kind %q are not built yet: use rail.TCP", b.Kind))
+		}
+	}
+	return nil
+}
+
+// transports are the kinds of rail that this node can carry, by name.
+func (c *Config) transports() (map[string]rail.Kind, error) {
+	kinds := map[string]rail.Kind{rail.KindTCP: tcp.New(tcp.Config{Logger: c.Logger})}
+	for i, k := range c.Transports {
+		field := "Transports[" + strconv.Itoa(i) + "]"
+		if k == nil || k.Name() == "" {
+			return nil, refused(field, k, "give a transport that has a name")
+		}
+		if kinds[k.Name()] != nil {
+			return nil, refused(field, k.Name(), "that kind is there already: give it another name")
+		}
+		kinds[k.Name()] = k
+	}
+	return kinds, nil
+}
+
+// checkAdvertise accepts host names: peers resolve them.
+func checkAdvertise(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return refused("Advertise", address, `want "host:port" as peers dial it: `+err.Error())
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return refused("Advertise", address, "peers need a port from 1 to 65535")
+	}
+	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
+		return refused("Advertise", address, "peers cannot dial an unspecified host: give the one that they reach")
+	}
+	return nil
+}
+
+func refused(field string, value any, advice string) error {
+	return fmt.Errorf("%w: %s is %v: %s", ErrConfig, field, value, advice)
+}

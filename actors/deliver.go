@@ -1,0 +1,178 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"railyard/endpoint"
+	"railyard/endpoint/session"
+	"railyard/rail"
+	"railyard/rma"
+)
+
+// ErrBadMessage: a peer sent a message that lacks something it needs.
+var ErrBadMessage = errors.New("the peer's message lacks a target, a type or an actor that it is about: " +
+	"the peer speaks another version")
+
+// ErrReserved: peers have nothing to say to the actors that this framework itself consists of.
+var ErrReserved = errors.New("that actor belongs to the framework and takes no messages from other nodes")
+
+// reservedPrefix begins the ids of the framework's own actors: the endpoints', their rails' and transports'.
+const reservedPrefix = "railyard-$"
+
+// Deliver implements endpoint.Host: a message for an actor of this node. It runs in a connection's reader.
+//
+// Invariant: it waits for nothing, and whatever the message is, it costs that message alone.
+func (n *Node) Deliver(from *endpoint.Endpoint, d *session.Delivery) {
+	n.awaitStart()
+	defer func() {
+		if value := recover(); value != nil {
+			n.log.Error("panic while a message was delivered (a bug in the receiving actor's mailbox or dispatcher)",
+				zap.Stringer("target", d.Target), zap.Any("panic", value), zap.ByteString("stack", debug.Stack()))
+			n.refuse(from, d, &rail.PanicError{Value: value})
+		}
+		if d.Cost > 0 {
+			from.Consumed(d.Cost)
+		}
+	}()
+	if err := n.deliver(from, d); err != nil {
+		n.refuse(from, d, err)
+	}
+}
+
+func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
+	if d.Target == nil || d.Type == nil {
+		return ErrBadMessage
+	}
+	if strings.HasPrefix(d.Target.S, reservedPrefix) {
+		return fmt.Errorf("%s: %w", d.Target, ErrReserved)
+	}
+	message, err := n.codec.decode(d.Type.S, d.Payload)
+	if err != nil {
+		return err
+	}
+	if m, ok := message.(actor.SystemMessage); ok {
+		return n.deliverSystem(from, d.Target.S, m)
+	}
+	headers, err := parseHeaders(d.Headers)
+	if err != nil {
+		return err
+	}
+	target := n.localPID(d.Target.S)
+	if isFuture(target.Id) {
+		n.futures.answered(target.Id)
+	}
+	if d.Sender == nil && headers == nil {
+		n.system.Root.Send(target, message)
+		return nil
+	}
+	n.system.Root.Send(target, &actor.MessageEnvelope{Header: headers, Message: message, Sender: n.senderOfDelivery(d)})
+	return nil
+}
+
+func (n *Node) senderOfDelivery(d *session.Delivery) *actor.PID {
+	if d.Sender == nil {
+		return nil
+	}
+	return n.senderPID(d.Sender.S)
+}
+
+// deliverSystem hands over what is about the life of actors.
+func (n *Node) deliverSystem(from *endpoint.Endpoint, target string, message actor.SystemMessage) error {
+	pid := n.localPID(target)
+	local, alive := n.system.ProcessRegistry.GetLocal(target)
+	switch m := message.(type) {
+	case *actor.Terminated:
+		if m.Who == nil {
+			return fmt.Errorf("terminated, without who: %w", ErrBadMessage)
+		}
+		n.watches.terminated(from, target, m)
+		return nil
+	case *actor.Watch:
+		if m.Watcher == nil {
+			return fmt.Errorf("watch, without a watcher: %w", ErrBadMessage)
+		}
+		if alive {
+			n.watched.add(from, target, m.Watcher)
+		}
+	case *actor.Unwatch:
+		if m.Watcher == nil {
+			return fmt.Errorf("unwatch, without a watcher: %w", ErrBadMessage)
+		}
+		n.watched.remove(watchedPair{target, m.Watcher.Address, m.Watcher.Id})
+		if !alive {
+			return nil
+		}
+	}
+	// A Watch for nobody ends in the dead letter process, which tells the watcher.
+	local.SendSystemMessage(pid, message)
+	return nil
+}
+
+// refuse drops one message, and says so: to whoever listens here, and to its sender.
+func (n *Node) refuse(from *endpoint.Endpoint, d *session.Delivery, cause error) {
+	u := &Undecoded{Type: d.Type.String(), Size: len(d.Payload), Cause: cause}
+	n.events.Publish(rail.Event{Kind: rail.MessageRefused, Peer: from.Address(),
+		Cause: fmt.Errorf("message for %q: %w", d.Target.String(), cause)})
+	n.log.Debug("message refused", zap.String("peer", from.Address()), zap.Stringer("target", d.Target), zap.Error(cause))
+	n.system.DeadLetter.SendUserMessage(n.system.NewLocalPID(d.Target.String()),
+		&actor.MessageEnvelope{Message: u, Sender: n.senderOfDelivery(d)})
+}
+
+// EndpointUp implements endpoint.Host. What has waited for the endpoint learns of it in peer.settleLater.
+func (n *Node) EndpointUp(*endpoint.Endpoint) {}
+
+// EndpointDown implements endpoint.Host.
+func (n *Node) EndpointDown(e *endpoint.Endpoint, _ error) {
+	n.awaitStart()
+	n.watches.down(e)
+	n.futures.down(e)
+	n.watched.down(e)
+}
+
+// Marshal implements endpoint.Host.
+func (n *Node) Marshal(pid rma.PID, message any) (*endpoint.Outgoing, error) {
+	if pid == nil || pid.GetId() == "" {
+		return nil, fmt.Errorf("notify: %w", ErrNoTarget)
+	}
+	l := letterOf(message)
+	o := new(outgoing)
+	if err := n.peer(pid.GetAddress()).process(pid.GetId()).prepare(o, l); err != nil {
+		return nil, fmt.Errorf("notify %s/%s: %w", pid.GetAddress(), pid.GetId(), err)
+	}
+	o.Sender = nil
+	return &o.Outgoing, nil
+}
+
+// localPID gives the PID of an actor of ours; for actors that are there it remembers it, with the process that it
+// stands for. PIDs notice when an actor has died, which they cannot for other processes: those are looked up.
+func (n *Node) localPID(id string) *actor.PID {
+	if pid, ok := n.targets.get(id); ok {
+		return pid
+	}
+	pid := n.system.NewLocalPID(id)
+	if local, ok := n.system.ProcessRegistry.GetLocal(id); ok {
+		if _, isActor := local.(*actor.ActorProcess); isActor {
+			return n.targets.put(id, pid)
+		}
+	}
+	return pid
+}
+
+// senderPID makes the PID of "address/id".
+func (n *Node) senderPID(name string) *actor.PID {
+	if pid, ok := n.senders.get(name); ok {
+		return pid
+	}
+	address, id, _ := strings.Cut(name, "/")
+	pid := actor.NewPID(address, id)
+	if isFuture(id) {
+		return pid
+	}
+	return n.senders.put(name, pid)
+}

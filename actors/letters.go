@@ -1,0 +1,100 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"railyard/endpoint"
+)
+
+// letter is a message without its target.
+type letter struct {
+	header  actor.ReadonlyMessageHeader // nil or empty: none
+	message any
+	sender  *actor.PID // nil: none
+}
+
+func letterOf(message any) letter {
+	header, m, sender := actor.UnwrapEnvelope(message)
+	return letter{header: header, message: m, sender: sender}
+}
+
+// MessageUndelivered is published to the actor system's EventStream for every message of this node that does
+// not reach, or may not have reached, its target at a peer. The dead letter for the same message follows it.
+type MessageUndelivered struct {
+	// Target is whom it was for, Sender who sent it (nil: nobody who said so).
+	Target, Sender *actor.PID
+	// Message is what was sent; an Undecoded where it cannot be made from its bytes again.
+	Message any
+	// Cause is why; compare with errors.Is. rma.ErrOutcomeUnknown: it may have arrived.
+	Cause error
+}
+
+// Undecoded stands in dead letters for a message that could not be made from its bytes.
+type Undecoded struct {
+	// Type is the message type's name, Size the payload's length in bytes.
+	Type string
+	Size int
+	// Cause is why.
+	Cause error
+}
+
+// String leaves the payload out.
+func (u *Undecoded) String() string {
+	return fmt.Sprintf("undecoded message(type %q, %d bytes): %v", u.Type, u.Size, u.Cause)
+}
+
+// undelivered makes a dead letter of a message that does not leave this node, with the cause beside it. The
+// dead letter process answers the sender, as it does for local ones.
+func (n *Node) undelivered(target *actor.PID, l letter, cause error) {
+	n.system.EventStream.Publish(&MessageUndelivered{Target: target, Sender: l.sender, Message: l.message, Cause: cause})
+	if m, ok := l.message.(actor.SystemMessage); ok {
+		n.system.DeadLetter.SendSystemMessage(target, m)
+		return
+	}
+	n.system.DeadLetter.SendUserMessage(target, &actor.MessageEnvelope{Message: l.message, Sender: l.sender})
+}
+
+// Undelivered implements endpoint.Host: a message that was taken, and that nobody will send again.
+func (n *Node) Undelivered(to *endpoint.Endpoint, m *endpoint.Outgoing, err error) {
+	n.awaitStart()
+	target := actor.NewPID(n.addressOf(to, m), m.Target.S)
+	message, errDecode := n.codec.decode(m.Type.S, m.Payload)
+	if errDecode != nil {
+		n.undelivered(target, letter{
+			message: &Undecoded{Type: m.Type.S, Size: len(m.Payload), Cause: errDecode}, sender: n.senderOf(m),
+		}, err)
+		return
+	}
+	switch message := message.(type) {
+	case *actor.Watch:
+		n.watches.failed(target, message.Watcher)
+	case *actor.Unwatch:
+		// There is nothing left to unwatch.
+	default:
+		n.undelivered(target, letter{message: message, sender: n.senderOf(m)}, err)
+	}
+}
+
+// addressOf gives the peer's address: the endpoint's, or, where there never was one, that of the process that sent.
+func (n *Node) addressOf(to *endpoint.Endpoint, m *endpoint.Outgoing) (address string) {
+	if to != nil {
+		return to.Address()
+	}
+	n.peers.Range(func(_, value any) bool {
+		p := value.(*peer)
+		if sent, ok := p.processes.get(m.Target.S); ok && sent.target == m.Target {
+			address = p.address
+		}
+		return address == ""
+	})
+	return address
+}
+
+func (n *Node) senderOf(m *endpoint.Outgoing) *actor.PID {
+	if m.Sender == nil {
+		return nil
+	}
+	return n.senderPID(m.Sender.S)
+}
