@@ -20,6 +20,9 @@ func (g *Generation) appendAck(b []byte) []byte {
 		if r.Frame <= g.ackSent {
 			continue
 		}
+		if r.Frame > g.applied { // of the open read bracket
+			break
+		}
 		if f.Refusals.Len() == wire.MaxRefusals {
 			f.Count = r.Frame - 1
 			break

@@ -51,7 +51,6 @@ func (g *Generation) parseRecord(b []byte) (bool, error) {
 			return false, protocolError("a batch with more messages than it says")
 		}
 		g.batchN--
-		g.parsed++
 	}
 	if g.batch == 0 && g.batchN != 0 {
 		return false, protocolError("a batch ends %d messages short", g.batchN)
@@ -64,10 +63,15 @@ func (g *Generation) parseRecord(b []byte) (bool, error) {
 		g.defs[rec.Slot] = g.s.peerNames.getBytes(rec.Name)
 		return true, nil
 	case wire.TagMessage:
-		return true, g.messageIn(&rec)
+		err = g.messageIn(&rec)
 	default:
-		return true, g.placeholderIn(&rec)
+		err = g.placeholderIn(&rec)
 	}
+	if err != nil {
+		return false, err // it does not count: Rejected is about the frame behind the count
+	}
+	g.parsed++
+	return true, nil
 }
 
 // name resolves a reference of this stream.

@@ -244,19 +244,14 @@ func (f *filler) takeBulk() {
 // is little and what is urgent waits briefly.
 func (l *Lane) bulkLimit() int {
 	cfg := &l.s.cfg
-	if l.Rate == 0 {
-		return cfg.LaneBulk
-	}
 	n := l.Rate * max(20*time.Millisecond, 2*l.MinRoundTrip).Seconds()
 	return int(min(max(n, float64(4*cfg.MinChunk)), float64(cfg.LaneBulk)))
 }
 
-// chunk is the size of one chunk on the lane: the largest where it is fast, a few milliseconds where it is slow.
+// chunk is the size of one chunk on the lane: the largest where it is fast, a few milliseconds where it is slow. A lane that
+// was never measured may be slow: a chunk that takes longer than the silence limit would be cut off each time.
 func (l *Lane) chunk() uint64 {
 	cfg := &l.s.cfg
-	if l.Rate == 0 {
-		return uint64(cfg.MaxChunk)
-	}
 	n := uint64(l.Rate*0.004) &^ 4095
 	return min(max(n, uint64(cfg.MinChunk)), uint64(cfg.MaxChunk))
 }

@@ -255,8 +255,11 @@ func (g *Generation) parseFrame(b []byte) (bool, error) {
 	g.r += size
 	body := b[wire.HeaderSize:size]
 	if h.Kind.Counted() {
+		if err := g.countedIn(h, head, body); err != nil {
+			return false, err // it does not count: Rejected is about the frame behind the count
+		}
 		g.parsed++
-		return true, g.countedIn(h, head, body)
+		return true, nil
 	}
 	return true, g.controlIn(h, head, body)
 }

@@ -82,6 +82,9 @@ func (s *Session) fence(g *Generation, cause error) {
 	}
 	g.fenced, g.up, g.cause = true, false, cause
 	g.todo = nil
+	if g.suspect && g.bulk > 0 { // perhaps it was only slower than measured: the next one begins with smaller chunks
+		g.lane.Rate /= 2
+	}
 	s.effect(Effect{Kind: Killed, Gen: g, Err: cause})
 	for _, o := range g.offers.all() {
 		o.off(g)

@@ -17,7 +17,10 @@ type lifeKey struct {
 	gen  wire.Generation
 }
 
-type life struct{ attached, quiet, settled [2]bool }
+type life struct {
+	gens    [2]*session.Generation // as far as they are attached
+	settled [2]bool
+}
 
 func (c *livesCheck) of(g *session.Generation) *life {
 	k := lifeKey{g.Lane().ID, g.ID}
@@ -31,25 +34,20 @@ func (c *livesCheck) of(g *session.Generation) *life {
 
 func (c *livesCheck) attached(e *End, g *session.Generation) {
 	l := c.of(g)
-	if l.attached[e.side] {
+	if l.gens[e.side] != nil {
 		c.w.violate("%s attached generation %d of rail %d twice", e, g.ID, g.Lane().ID)
 	}
 	if l.settled[1-e.side] {
 		c.w.violate("%s attached generation %d of rail %d, which its peer has settled", e, g.ID, g.Lane().ID)
 	}
-	l.attached[e.side] = true
-}
-
-func (c *livesCheck) quiet(e *End, g *session.Generation) {
-	c.w.Count.Retires++
-	c.of(g).quiet[e.side] = true
+	l.gens[e.side] = g
 }
 
 // settled: from now on the end sends the rest elsewhere.
 func (c *livesCheck) settled(e *End, g *session.Generation) {
 	l := c.of(g)
 	other := 1 - e.side
-	if l.attached[other] && !l.quiet[other] {
+	if g := l.gens[other]; g != nil && !g.IsQuiet() {
 		c.w.violate("%s settled generation %d of rail %d while its peer may still apply of it", e, g.ID, g.Lane().ID)
 	}
 	l.settled[e.side] = true
@@ -58,7 +56,7 @@ func (c *livesCheck) settled(e *End, g *session.Generation) {
 // up: nothing older of the rail is open at this end.
 func (c *livesCheck) up(e *End, g *session.Generation) {
 	for k, l := range c.lives {
-		if k.rail == g.Lane().ID && k.gen < g.ID && l.attached[e.side] && !l.settled[e.side] {
+		if k.rail == g.Lane().ID && k.gen < g.ID && l.gens[e.side] != nil && !l.settled[e.side] {
 			c.w.violate("%s took generation %d of rail %d up before %d was settled", e, g.ID, k.rail, k.gen)
 		}
 	}

@@ -150,7 +150,7 @@ func (e *End) arm() {
 // quiet lets the joins go on that waited for it.
 func (e *End) quiet(g *session.Generation) {
 	e.note("rail %d generation %d is quiet", g.Lane().ID, g.ID)
-	e.pair.lives.quiet(e, g)
+	e.w.Count.Retires++
 	waiters := e.waiters
 	e.waiters = nil
 	for _, q := range waiters {
