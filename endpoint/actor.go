@@ -3,8 +3,8 @@ package endpoint
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,10 +22,16 @@ const throughput = 64
 // nodeActor is the parent of a node's endpoint actors.
 type nodeActor struct{ m *Manager }
 
-// spawn makes the node actor.
-func (m *Manager) spawn() {
+// spawn makes the node actor and the devices actor.
+func (m *Manager) spawn() error {
+	devices, err := rail.DevicesProps(rail.DevicesConfig{Track: m.track, Events: m.cfg.Events, Logger: m.log})
+	if err != nil {
+		return err
+	}
+	m.watcher = m.cfg.System.Root.SpawnPrefix(devices, "railyard-devices-")
 	props := actor.PropsFromProducer(func() actor.Actor { return &nodeActor{m: m} })
 	m.node = m.cfg.System.Root.SpawnPrefix(props, "railyard-")
+	return nil
 }
 
 // Receive implements actor.Actor.
@@ -132,6 +138,7 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 	e := a.e
 	switch m := message.(type) {
 	case *actor.Started:
+		ctx.Send(e.m.watcher, &rail.WatchDevices{PID: ctx.Self()})
 		a.railsChanged(ctx)
 	case *actor.Stopping, *actor.Restarting:
 		if a.timer != nil {
@@ -163,7 +170,7 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		e.end(fmt.Errorf("node %s has ended the session: %w", e.address, rma.ErrEndpointDown))
 	case *outage:
 		a.outage(ctx)
-	case *linkHint:
+	case *rail.LinkChanged:
 		a.hint(ctx, m)
 	}
 }
@@ -433,35 +440,14 @@ func (a *endpointActor) escalated(m *rail.Escalated) {
 }
 
 // hint passes a card's carrier change on to the rails that use the card.
-func (a *endpointActor) hint(ctx actor.Context, m *linkHint) {
-	e := a.e
-	addresses := deviceAddresses(m.device)
-	for _, r := range e.records() {
+func (a *endpointActor) hint(ctx actor.Context, m *rail.LinkChanged) {
+	for _, r := range a.e.records() {
 		if r.pid == nil {
 			continue
 		}
 		ap, err := netip.ParseAddrPort(r.local)
-		if err == nil && addresses[ap.Addr().Unmap()] {
-			ctx.Send(r.pid, &rail.LinkHint{Up: m.up})
+		if err == nil && slices.Contains(m.Addresses, ap.Addr().Unmap()) {
+			ctx.Send(r.pid, &rail.LinkHint{Up: m.Up})
 		}
 	}
-}
-
-// deviceAddresses gives the addresses of a card by its name; none where it is gone.
-func deviceAddresses(name string) map[netip.Addr]bool {
-	set := make(map[netip.Addr]bool)
-	ifi, err := net.InterfaceByName(name)
-	if err != nil {
-		return set
-	}
-	list, err := ifi.Addrs()
-	if err != nil {
-		return set
-	}
-	for _, a := range list {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			set[p.Addr().Unmap()] = true
-		}
-	}
-	return set
 }

@@ -34,7 +34,7 @@ type Manager struct {
 	devices     []*wire.Device // as peers are told
 	listeners   []rail.Listener
 	node        *actor.PID // parent of the endpoint actors
-	watcher     *actor.PID
+	watcher     *actor.PID // the devices actor
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -79,7 +79,10 @@ func Start(cfg Config) (*Manager, error) {
 		}
 		return nil, err
 	}
-	m.spawn()
+	if err := m.spawn(); err != nil {
+		m.cancel()
+		return nil, err
+	}
 	for _, l := range m.listeners {
 		m.track(func() { m.listen(l) })
 	}
@@ -262,9 +265,7 @@ func (m *Manager) shutdown(ctx context.Context) error {
 	}
 	stopped := m.cfg.System.Root.StopFuture(m.node)
 	_ = stopped.Wait() // its time-out is ten seconds; the actors end long before
-	if m.watcher != nil {
-		_ = m.cfg.System.Root.StopFuture(m.watcher).Wait()
-	}
+	_ = m.cfg.System.Root.StopFuture(m.watcher).Wait()
 	m.dropHandshakes()
 	m.work.Wait()
 	m.workMu.Lock()

@@ -8,7 +8,7 @@ import (
 )
 
 // This file is the whole protocol of the endpoint and node actors, besides rma's messages (rma/messages.go) and
-// what rails report (rail/messages.go).
+// what rails report (rail/messages.go, rail/linkwatch.go).
 
 // To the node actor.
 type (
@@ -65,12 +65,6 @@ type (
 	outage struct{ noLetter }
 	// finish: the endpoint has ended; stop when nothing submitted is on its way.
 	finish struct{ noLetter }
-	// linkHint: a local card's carrier changed.
-	linkHint struct {
-		noLetter
-		device string
-		up     bool
-	}
 )
 
 // noLetter keeps facts that come too late, after their actor has ended, out of the dead letters' log.

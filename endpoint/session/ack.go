@@ -160,7 +160,8 @@ func (g *Generation) ackSegment(it *item, count uint64) {
 func (g *Generation) measure(now time.Duration) {
 	dt := now - g.rateAt
 	bytes := g.ackedBy - g.rateFrom
-	if dt < 10*time.Millisecond || bytes < 64<<10 {
+	// Ten milliseconds of a slow lane, or what a fast one carries in one go.
+	if bytes < 64<<10 || (dt < 10*time.Millisecond && (bytes < 1<<20 || dt < 200*time.Microsecond)) {
 		return
 	}
 	sample := float64(bytes) / dt.Seconds()
