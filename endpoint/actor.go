@@ -83,6 +83,8 @@ type endpointActor struct {
 	// asked are the open operations that actors asked for, by their own numbers.
 	asked map[asker]*operation
 	timer *time.Timer
+	// stopping: the actor has been told to stop, or is at it.
+	stopping bool
 }
 
 func newEndpointActor(e *Endpoint) *endpointActor {
@@ -128,7 +130,8 @@ func (a *endpointActor) Receive(ctx actor.Context) {
 	default:
 		a.facts(ctx, m)
 	}
-	if e.starting.Load() == 0 && e.Err() != nil {
+	if !a.stopping && e.starting.Load() == 0 && e.Err() != nil {
+		a.stopping = true
 		ctx.Stop(ctx.Self())
 	}
 }
@@ -141,6 +144,7 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		ctx.Send(e.m.watcher, &rail.WatchDevices{PID: ctx.Self()})
 		a.railsChanged(ctx)
 	case *actor.Stopping, *actor.Restarting:
+		a.stopping = true
 		if a.timer != nil {
 			a.timer.Stop()
 		}
