@@ -79,7 +79,11 @@ func (a *App) next() {
 		if a.budget <= 0 {
 			return
 		}
-		at := a.w.number(0, l.Messages+l.Large+l.Puts+l.Gets+l.Flushes-1)
+		kinds := l.Messages + l.Large + l.Puts + l.Gets + l.Flushes
+		if kinds == 0 {
+			return
+		}
+		at := a.w.number(0, kinds-1)
 		switch {
 		case at < l.Messages:
 			a.message(a.messageSize())
