@@ -72,31 +72,36 @@ func (a *App) later(d time.Duration, fn func()) {
 	})
 }
 
-// next does a piece of work, and one more after a while.
+// next has a burst of work done, and one more after a while.
 func (a *App) next() {
 	l := &a.w.opt.Load
+	if l.Messages+l.Large+l.Puts+l.Gets+l.Flushes == 0 {
+		return
+	}
 	a.later(l.Every, func() {
-		if a.budget <= 0 {
-			return
-		}
-		kinds := l.Messages + l.Large + l.Puts + l.Gets + l.Flushes
-		if kinds == 0 {
-			return
-		}
-		at := a.w.number(0, kinds-1)
-		switch {
-		case at < l.Messages:
-			a.message(a.messageSize())
-		case at < l.Messages+l.Large:
-			a.message(a.w.number(32<<10+1, int(a.e.s.Config().PeerMaxMessage)))
-		case at < l.Messages+l.Large+l.Puts:
-			a.put()
-		case at < l.Messages+l.Large+l.Puts+l.Gets:
-			a.get()
-		default:
-			a.flush()
+		for range a.w.number(1, l.Burst) {
+			if a.budget > 0 {
+				a.piece()
+			}
 		}
 	})
+}
+
+func (a *App) piece() {
+	l := &a.w.opt.Load
+	at := a.w.number(0, l.Messages+l.Large+l.Puts+l.Gets+l.Flushes-1)
+	switch {
+	case at < l.Messages:
+		a.message(a.messageSize())
+	case at < l.Messages+l.Large:
+		a.message(a.w.number(32<<10+1, int(a.e.s.Config().PeerMaxMessage)))
+	case at < l.Messages+l.Large+l.Puts:
+		a.put()
+	case at < l.Messages+l.Large+l.Puts+l.Gets:
+		a.get()
+	default:
+		a.flush()
+	}
 }
 
 func (a *App) messageSize() int {

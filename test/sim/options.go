@@ -38,7 +38,8 @@ type Options struct {
 
 // Load is the work of each end.
 type Load struct {
-	Every               time.Duration // mean time between two pieces of work
+	Every               time.Duration // mean time between two bursts of work
+	Burst               int           // pieces of work in a burst, at the most
 	Budget              int           // bytes of payload of each end
 	Messages            int           // weights of what a piece of work is
 	Large               int
@@ -127,7 +128,7 @@ func OptionsOf(seed uint64) Options {
 	d := draw{rand.New(rand.NewPCG(seed, 7))}
 	o := Options{
 		Seed: seed, Nodes: pick(d, 2, 2, 2, 2, 3), Lanes: pick(d, 1, 2, 2, 2, 3, 4), BothDial: d.chance(0.25),
-		Length:   d.between(400*time.Millisecond, 2500*time.Millisecond),
+		Length:   d.between(200*time.Millisecond, 1500*time.Millisecond),
 		MinDelay: pick(d, 5*time.Microsecond, 50*time.Microsecond, time.Millisecond),
 		Jitter:   pick(d, 0, 20*time.Microsecond, 2*time.Millisecond),
 		MinRate:  pick(d, 3e6, 2e7, 2e8), ShortWrites: pick(d, 0, 0.1, 0.9),
@@ -162,7 +163,7 @@ func sessionOf(d draw) session.Config {
 
 func loadOf(d draw, o *Options) Load {
 	l := Load{
-		Every:  pick(d, 200*time.Microsecond, 2*time.Millisecond, 10*time.Millisecond),
+		Burst:  pick(d, 1, 5, 30),
 		Budget: pick(d, 1<<20, 4<<20, 8<<20),
 		Puts:   pick(d, 0, 3, 3, 10), Gets: pick(d, 0, 2, 5), Flushes: pick(d, 0, 1),
 		Messages: pick(d, 0, 5, 5, 20), Large: pick(d, 0, 1, 3), Targets: pick(d, 1, 4, 40),
@@ -178,6 +179,11 @@ func loadOf(d draw, o *Options) Load {
 	if l.Puts+l.Gets+l.Messages+l.Large == 0 {
 		l.Messages, l.Puts = 1, 1
 	}
+	// The budget is to last for the whole time.
+	all := l.Messages + l.Large + l.Puts + l.Gets
+	mean := (l.Messages*1200 + l.Large*int(o.Session.MaxMessage)/2 + (l.Puts+l.Gets)*(200+l.BigPut/2)) / all
+	pieces := min(l.Budget/(mean+1), pick(d, 100, 300, 600))
+	l.Every = o.Length * time.Duration(1+l.Burst) / 2 / time.Duration(pieces+1)
 	l.RegionSize = max(64<<10, 2*l.BigPut)
 	if l.BigPut > 1<<20 {
 		l.Regions, l.RegionSize = 1, l.BigPut+l.BigPut/4
@@ -190,11 +196,11 @@ func faultsOf(d draw) Faults {
 		return Faults{}
 	}
 	every := func(p float64) time.Duration {
-		return maybe(d, p, d.between(60*time.Millisecond, 800*time.Millisecond))
+		return maybe(d, p, d.between(20*time.Millisecond, 500*time.Millisecond))
 	}
 	return Faults{
 		Reset: every(0.4), HalfReset: every(0.3), Hole: every(0.4), OneWay: every(0.3), Slow: every(0.2),
 		Freeze:  every(0.15),
-		HoleFor: pick(d, 50*time.Millisecond, 500*time.Millisecond, 3*time.Second), FreezeFor: 600 * time.Millisecond,
+		HoleFor: pick(d, 50*time.Millisecond, 500*time.Millisecond, 2*time.Second), FreezeFor: 600 * time.Millisecond,
 	}
 }
