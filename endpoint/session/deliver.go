@@ -227,7 +227,8 @@ func (g *Generation) drain(h *hold) {
 		g.deliver = append(g.deliver, e.d)
 	}
 	if n > 0 {
-		h.queue = append([]held(nil), h.queue[n:]...)
+		clear(h.queue[:n]) // what follows stays where it is: a long queue must not be copied for each large message
+		h.queue = h.queue[n:]
 		h.owner = g
 		g.draining = append(g.draining, h)
 		return
