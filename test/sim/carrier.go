@@ -98,7 +98,7 @@ func (c *carrier) wrote(n int, err error) {
 		c.lost(err)
 	case n == 0:
 		c.sock.writable = func() { c.e.node.soon("room", c.fill) }
-		if c.sock.err != nil || c.sock.out.used < c.sock.out.limit {
+		if c.sock.err != nil || !c.sock.out.full() {
 			c.sock.wake(&c.sock.writable)
 		}
 	default:

@@ -132,6 +132,9 @@ func (s *sock) message() any {
 // hasData tells whether a read would give something.
 func (s *sock) hasData() bool { return s.err != nil || len(s.in.arrived) > 0 }
 
+// full tells whether a writer would be woken: a third of the buffer has to be free for that, or it would write byte by byte.
+func (p *pipe) full() bool { return p.used > p.limit-p.limit/3 }
+
 // push sends a packet behind all others.
 func (p *pipe) push(k packet) {
 	n := len(k.data)
@@ -184,8 +187,10 @@ func (p *pipe) drained(n int) {
 	back := &p.to.conn.path.dir[p.to.side]
 	back.whenOpen(func() {
 		p.used -= n
-		from := p.to.conn.socks[1-p.to.side]
-		from.wake(&from.writable)
+		if !p.full() {
+			from := p.to.conn.socks[1-p.to.side]
+			from.wake(&from.writable)
+		}
 	})
 }
 
