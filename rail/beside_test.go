@@ -62,6 +62,8 @@ func TestRailWhoseCarrierWentIsSuspectAtOnce(t *testing.T) {
 		y.up()
 		y.sleep(time.Second)
 		y.joiner.change(func(j *fakeJoiner) { j.silent = true })
+		y.send(&LinkHint{Up: true})
+		assert.Equal(t, Up, y.status().State, "nothing wrong with that")
 		y.send(&LinkHint{Up: false})
 		assert.Equal(t, Suspect, y.status().State)
 		assert.Contains(t, y.status().Reason, "carrier")
@@ -188,6 +190,43 @@ func TestRailCandidateThatFailsIsTriedAgainWhileTheSilenceLasts(t *testing.T) {
 		assert.LessOrEqual(t, y.kind.count(), 8, "and no longer")
 		assert.Equal(t, Up, y.status().State)
 		assert.NotContains(t, y.published(), "RailDown")
+	})
+}
+
+func TestRailCandidateFailuresLeaveTheRailsOwnRecordAlone(t *testing.T) {
+	var seen []supervision.History
+	policy := supervision.PolicyFunc(func(h supervision.History, _ supervision.Failure,
+		_ time.Duration) supervision.Directive {
+		seen = append(seen, h)
+		return supervision.Directive{Delay: 50 * ms}
+	})
+	story(t, func(c *Config) { c.Policy = policy }, func(t *testing.T, y *yard) {
+		y.up()
+		y.sleep(2 * time.Second)
+		y.silence()
+		y.kind.set(refused)
+		y.send(&DialBeside{})
+		y.sleep(170 * ms)
+		require.Len(t, seen, 4)
+		assert.Equal(t, 4, seen[3].Failures)
+		y.hear()
+		y.kind.newest().snap(errCable)
+		y.sleep(ms)
+		h := seen[len(seen)-1]
+		assert.True(t, h.Healthy)
+		assert.Equal(t, 1, h.Failures)
+		assert.Greater(t, h.Lived, 2*time.Second)
+	})
+}
+
+func TestRailAskedForACandidateTooSoonTriesOnce(t *testing.T) {
+	story(t, fixed(supervision.Directive{Delay: 50 * ms}), func(t *testing.T, y *yard) {
+		y.up()
+		y.kind.set(refused)
+		y.send(&DialBeside{})
+		y.sleep(time.Second)
+		assert.Equal(t, 2, y.kind.count(), "nothing suspect about the connection")
+		assert.Equal(t, Up, y.status().State)
 	})
 }
 

@@ -106,11 +106,6 @@ func (r *railActor) carrying(l *line) {
 		r.rise()
 	case r.beside != nil && r.beside.line.Load() == l:
 		r.beside.live = true
-		if r.main.waiting {
-			r.drop(r.main)
-			r.promote()
-			return
-		}
 		// The old one's failure, when judged, gives its place to the new one.
 		r.fail(r.main, ErrSuperseded)
 	}

@@ -227,7 +227,7 @@ func (h *Health) Assess(now time.Duration, v Vitals) Assessment {
 	deadline, symptom := h.deadline(v, limit)
 	next := h.beatAt + h.interval()
 	switch {
-	case h.cause != nil || late || symptom == 0:
+	case h.cause != nil || symptom == 0:
 	case now < deadline:
 		next = min(next, deadline)
 	case lateness > h.cfg.Glance && !h.glanced:

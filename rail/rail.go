@@ -58,7 +58,8 @@ type carrier struct {
 // railActor is one path to one peer. See the package comment for its states.
 //
 // Invariant: main carries the rail's work or is to carry it next; beside is a candidate for main's place, there only
-// while main is. No other carrier is ever restarted. Both are nil where the rail waits for the peer to dial.
+// while main is and does not wait (who fails with a candidate beside it goes). No other carrier is ever restarted.
+// Both are nil where the rail waits for the peer to dial.
 //
 // Invariant: state is Up, Suspect or Probation exactly while main is live.
 type railActor struct {

@@ -3,6 +3,7 @@ package rail
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -179,6 +180,98 @@ func TestRailActorWithABugTakesUpWhereItWas(t *testing.T) {
 	})
 }
 
+// bench is a transport under a bare supervisor that only counts, without a rail.
+func bench(t *testing.T, tell func(y *yard, pid *actor.PID, c *carrier, failures *[]any)) {
+	t.Helper()
+	story(t, nil, func(t *testing.T, y *yard) {
+		cfg := Config{ID: 7, Joiner: y.joiner, Kind: y.kind, Clock: y.joiner.clock, Track: func(f func()) { y.work.Go(f) }}
+		cfg = cfg.withDefaults()
+		c := &carrier{}
+		c.line.Store(newLine(&cfg, 9))
+		var failures []any
+		count := actor.NewOneForOneStrategy(0, 0, func(reason any) actor.Directive {
+			failures = append(failures, reason)
+			return actor.ResumeDirective
+		})
+		props := actor.PropsFromProducer(func() actor.Actor { return &transport{cfg: &cfg, carrier: c} },
+			actor.WithDispatcher(actor.NewSynchronizedDispatcher(1)))
+		var pid *actor.PID
+		parent := y.system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if _, is := ctx.Message().(*actor.Started); is {
+				pid = ctx.Spawn(props)
+			}
+		}, actor.WithSupervisor(count), actor.WithDispatcher(actor.NewSynchronizedDispatcher(1))))
+		synctest.Wait()
+		tell(y, pid, c, &failures)
+		require.NoError(t, y.system.Root.StopFuture(parent).Wait())
+		y.mu.Lock()
+		y.judged = nil
+		y.mu.Unlock()
+	})
+}
+
+func TestTransportDropsWhatIsNotForItsLine(t *testing.T) {
+	bench(t, func(y *yard, pid *actor.PID, c *carrier, failures *[]any) {
+		own := c.line.Load()
+		other := newLine(own.cfg, 11)
+		f := own.failure(errCable)
+		for _, m := range []any{
+			&broken{line: other, cause: errCable}, &fail{line: other, failure: f}, &dialed{line: other, link: fakeLink{}},
+			&renewed{line: own}, &renewed{line: other},
+		} {
+			y.system.Root.Send(pid, m)
+			synctest.Wait()
+		}
+		assert.Empty(y.t, *failures)
+		assert.Equal(y.t, []string{"join 9", "attach 9"}, y.joiner.read(), "one life, begun once")
+
+		// Another has ended the line: its end is that one's to explain.
+		own.end(f)
+		y.system.Root.Send(pid, &broken{line: own, cause: errCable})
+		assert.Empty(y.t, *failures)
+		y.system.Root.Send(pid, &fail{line: own, failure: f})
+		assert.Equal(y.t, []any{f}, *failures)
+	})
+}
+
+func TestLineThatEndedDoesNotRun(t *testing.T) {
+	bench(t, func(y *yard, _ *actor.PID, c *carrier, _ *[]any) {
+		cfg := c.line.Load().cfg
+		l := newLine(cfg, 11)
+		conn := y.kind.connect()
+		require.True(y.t, l.hold(conn))
+		l.end(errCable)
+		assert.False(y.t, l.run(fakeLink{}, func(error) {}))
+		assert.Zero(y.t, conn.runs)
+		late := y.kind.connect()
+		assert.False(y.t, l.hold(late))
+		synctest.Wait()
+		assert.True(y.t, late.gone())
+	})
+}
+
+// census keeps the transports that are alive.
+type census struct {
+	mu    sync.Mutex
+	alive map[string]bool
+}
+
+func (n *census) count(p *actor.Props) *actor.Props {
+	return p.Configure(actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(c actor.ReceiverContext, m *actor.MessageEnvelope) {
+			n.mu.Lock()
+			switch m.Message.(type) {
+			case *actor.Started:
+				n.alive[c.Self().Id] = true
+			case *actor.Stopped:
+				delete(n.alive, c.Self().Id)
+			}
+			n.mu.Unlock()
+			next(c, m)
+		}
+	}))
+}
+
 // TestRailSurvivesAnything sends random commands and faults in a seeded order, with real concurrency, and checks what
 // must hold whatever happens: see yard.close, and that the rail comes up when the faults end.
 func TestRailSurvivesAnything(t *testing.T) {
@@ -194,7 +287,11 @@ func TestRailSurvivesAnything(t *testing.T) {
 				}
 				return false
 			})
-			change := func(c *Config) { c.TransportProps, c.Dials = panics, seed%4 != 0 }
+			all := &census{alive: map[string]bool{}}
+			change := func(c *Config) {
+				c.TransportProps = func(p *actor.Props) *actor.Props { return panics(all.count(p)) }
+				c.Dials = seed%4 != 0
+			}
 			story(t, change, func(t *testing.T, y *yard) {
 				sick.Store(true)
 				y.send(&Connect{})
@@ -214,6 +311,9 @@ func TestRailSurvivesAnything(t *testing.T) {
 				y.sleep(10 * time.Second)
 				require.Equal(t, Up, y.status().State)
 				y.rise(t)
+				all.mu.Lock()
+				defer all.mu.Unlock()
+				require.Len(t, all.alive, 1, "one transport is left")
 			})
 		})
 	}
