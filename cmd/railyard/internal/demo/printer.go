@@ -100,7 +100,9 @@ func since(ms *float64) string {
 func (p *printer) encode(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = json.NewEncoder(p.screen.Out).Encode(v) // nobody to tell: the screen is gone
+	encoder := json.NewEncoder(p.screen.Out)
+	encoder.SetEscapeHTML(false) // causes have arrows
+	_ = encoder.Encode(v)        // nobody to tell: the screen is gone
 }
 
 // summary prints the last line.

@@ -32,7 +32,7 @@ type Record struct {
 	GapOf string  `json:"gap_of"`
 	// RejoinMs is from the heal until the rail carried bytes again.
 	RejoinMs *float64 `json:"rejoin_ms"`
-	// Local and Remote are the devices that the framework named, Cause is what it said.
+	// Local and Remote are the devices that the framework named when it detected the cut, Cause is what it said.
 	Local  string  `json:"local"`
 	Remote string  `json:"remote"`
 	Cause  string  `json:"cause"`
@@ -96,6 +96,16 @@ func (b *book) healed(rail int, now time.Duration) {
 	}
 }
 
+// cutOf gives a copy of what is known of a rail's open cut; nil: none is open.
+func (b *book) cutOf(rail int) *cut {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.open[rail]; c != nil {
+		return &cut{at: c.at, record: c.record}
+	}
+	return nil
+}
+
 // isOpen tells whether a rail has a cut that is not complete.
 func (b *book) isOpen(rail int) bool {
 	b.mu.Lock()
@@ -153,13 +163,11 @@ func (c *cut) complete(halves []report, ofRail func(sign) bool) Record {
 			if first == nil || s.At < first.At {
 				first = &s
 			}
-			if r.Cause == "" || s.Kind == "RailDown" {
-				r.Local, r.Remote, r.Cause = s.Local, s.Remote, s.Cause
-			}
 		}
 	}
 	if first != nil {
 		r.DetectedMs, r.DetectedBy = millis(first.At-c.at), first.Kind
+		r.Local, r.Remote, r.Cause = first.Local, first.Remote, first.Cause
 	}
 	if c.rejoined != 0 {
 		r.RejoinMs = millis(max(c.rejoined-c.healed, 0))

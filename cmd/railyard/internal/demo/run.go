@@ -42,16 +42,21 @@ var ErrBroken = errors.New("a promise was broken")
 
 // Sabotage begins when the load has got going, and does a handful of deeds.
 const (
-	sabotageAfter = 2 * time.Second
+	sabotageAfter = time.Second
 	sabotageEvery = 400 * time.Millisecond
 	sabotageLimit = 5
+	sabotageWait  = 30 * time.Second // beyond the script
 )
 
 // outageLimit is longer than any time that the default script leaves no rail.
 const outageLimit = 30 * time.Second
 
-// drainWait bounds the wait for what was under way when the sending stopped.
-const drainWait = 20 * time.Second
+// What was under way when the sending stopped is waited for, drainWait at most, and not beyond restWait without
+// anything arriving.
+const (
+	drainWait = 30 * time.Second
+	restWait  = 5 * time.Second
+)
 
 // run is one run of the demo.
 type run struct {
@@ -120,7 +125,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.stage = &stage{
 		cables: r.cables, book: r.book, say: r.printer.say, cut: make([]bool, r.options.Rails),
-		superseded: func(c *cut) { r.finish(c) },
+		superseded: r.finish, detected: r.detected,
 	}
 	return r.connect(ctx)
 }
@@ -193,6 +198,9 @@ func (r *run) perform(ctx context.Context) error {
 	if err == nil {
 		err = r.stage.restore(ctx)
 	}
+	if err == nil {
+		err = r.awaitSabotage(ctx)
+	}
 	stop()
 	beside.Wait()
 	if err != nil && ctx.Err() == nil {
@@ -211,6 +219,20 @@ func (r *run) perform(ctx context.Context) error {
 		r.printer.summary(r.summary)
 	}
 	return err
+}
+
+// awaitSabotage lets the load run on until the sabotage has done its deeds: on a busy machine the script may be over
+// before it finds an occasion.
+func (r *run) awaitSabotage(ctx context.Context) error {
+	if r.options.Sabotage == sabotage.None {
+		return nil
+	}
+	for limit := clock.Now() + sabotageWait; r.saboteur.Deeds() < sabotageLimit && clock.Now() < limit; {
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // monitor sees cuts to their ends.
@@ -247,8 +269,8 @@ func (r *run) railOf(local, remote string) int {
 	return -1
 }
 
-// finish completes a cut's record and prints it.
-func (r *run) finish(c *cut) {
+// since gives what both halves have to say of the time since a cut.
+func (r *run) since(c *cut) []report {
 	now := clock.Now()
 	halves := []report{r.a.report(c.at, now)}
 	if b, err := r.b.ask(context.Background(), request{Do: doReport, From: c.at, To: now}); err == nil {
@@ -256,7 +278,19 @@ func (r *run) finish(c *cut) {
 	} else {
 		r.printer.say("node b does not report: %v", err)
 	}
-	record := c.complete(halves, func(s sign) bool { return r.railOf(s.Local, s.Remote) == c.record.Rail })
+	return halves
+}
+
+// detected tells whether a node has noticed the cut.
+func (r *run) detected(c *cut) bool { return r.recordOf(c).DetectedMs != nil }
+
+func (r *run) recordOf(c *cut) Record {
+	return c.complete(r.since(c), func(s sign) bool { return r.railOf(s.Local, s.Remote) == c.record.Rail })
+}
+
+// finish completes a cut's record and prints it.
+func (r *run) finish(c *cut) {
+	record := r.recordOf(c)
 	r.mu.Lock()
 	r.summary.add(record, c.late)
 	r.mu.Unlock()
@@ -270,19 +304,8 @@ func (r *run) verdict(ctx context.Context) error {
 	if _, err := r.b.ask(ctx, request{Do: doHalt}); err != nil {
 		return fmt.Errorf("node b does not stop its load: %w", err)
 	}
-	limit := clock.Now() + drainWait
-	for {
-		both, err := r.both(ctx)
-		if err != nil {
-			return err
-		}
-		c := both[0].Counters.Add(both[1].Counters)
-		if (c.Sent <= c.Delivered && both[0].Pending+both[1].Pending == 0) || clock.Now() > limit {
-			break
-		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
-			return err
-		}
+	if err := r.drain(ctx); err != nil {
+		return err
 	}
 	// What is late comes now.
 	if err := sleep(ctx, watch); err != nil {
@@ -303,7 +326,34 @@ func (r *run) verdict(ctx context.Context) error {
 	r.summary.take(both[0].Counters.Add(both[1].Counters), ran)
 	r.summary.Notes = append(both[0].Notes, both[1].Notes...)
 	r.summary.Deeds = r.saboteur.Deeds()
+	if r.options.Sabotage != sabotage.None && r.summary.Deeds == 0 {
+		r.summary.Broken = append(r.summary.Broken, "sabotage: it found no occasion; let the script run longer")
+	}
 	return nil
+}
+
+// drain waits until everything that was sent has arrived, or nothing arrives any more.
+func (r *run) drain(ctx context.Context) error {
+	var before load.Counters
+	began := clock.Now()
+	moved := began
+	for {
+		both, err := r.both(ctx)
+		if err != nil {
+			return err
+		}
+		now, c := clock.Now(), both[0].Counters.Add(both[1].Counters)
+		if c != before {
+			before, moved = c, now
+		}
+		rest := c.Sent <= c.Delivered && both[0].Pending+both[1].Pending == 0
+		if rest || now-moved > restWait || now-began > drainWait {
+			return nil
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // both asks the two halves.

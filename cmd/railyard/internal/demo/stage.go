@@ -25,6 +25,7 @@ type stage struct {
 	say    func(format string, args ...any) // tells a human what happens
 	// superseded takes a cut whose rail is cut again before it was complete.
 	superseded func(*cut)
+	detected   func(*cut) bool // a node has noticed
 
 	cut []bool // the rails that are not whole
 }
@@ -64,6 +65,8 @@ func (s *stage) step(ctx context.Context, step script.Step) error {
 	case script.Delay:
 		s.say("delay %v: %v", step.Rail, step.Time)
 		s.each(rails, func(c *cable.Cable) { c.Delay(step.Time) })
+	case script.Detect:
+		return s.detect(ctx, rails)
 	case script.Rejoin:
 		return s.rejoin(ctx, rails)
 	}
@@ -172,6 +175,19 @@ func (s *stage) turn(ctx context.Context, step script.Step) error {
 		}
 		if err := sleep(ctx, pauseBetween); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// detect waits until a node has noticed the rails' cuts, for a while.
+func (s *stage) detect(ctx context.Context, rails []int) error {
+	limit := clock.Now() + rejoinWait
+	for _, i := range rails {
+		for c := s.book.cutOf(i); c != nil && !s.detected(c) && clock.Now() < limit; {
+			if err := sleep(ctx, 20*time.Millisecond); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"railyard/cmd/railyard/internal/load"
@@ -49,8 +50,8 @@ func (s *Summary) take(c load.Counters, ran time.Duration) {
 	s.Corrupted, s.LateWrites, s.EndpointErrors = c.Corrupted, c.LateWrites, c.EndpointErrors
 	s.Broken = append(s.Broken, c.Broken()...)
 	if seconds := ran.Seconds(); seconds > 0 {
-		s.Seconds = units.Millis(ran) / 1000
-		s.MsgsPerS = float64(int(float64(c.Delivered) / seconds))
+		s.Seconds = math.Round(seconds*1000) / 1000
+		s.MsgsPerS = math.Floor(float64(c.Delivered) / seconds)
 		s.PutMBps = units.Mega(float64(c.PutBytes) / seconds)
 	}
 }

@@ -2,11 +2,11 @@ package load
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"railyard/cmd/railyard/internal/sabotage"
@@ -65,17 +65,17 @@ func padding(rng *rand.Rand) []byte {
 	return b
 }
 
-// scribble fills b with the bytes that belong to seed.
+// scribbles are random bytes to copy from: filling memory must not cost more than putting it.
+var scribbles = sync.OnceValue(func() []byte {
+	b := make([]byte, 16<<20)
+	_, _ = rand.NewChaCha8([32]byte{'r', 'a', 'i', 'l'}).Read(b) // it does not fail
+	return b
+})
+
+// scribble fills b with bytes that belong to seed: two seeds give, all but surely, different ones. At most 8 MiB.
 func scribble(b []byte, seed uint64) {
-	for len(b) >= 8 {
-		seed += 0x9E3779B97F4A7C15
-		z := (seed ^ seed>>30) * 0xBF58476D1CE4E5B9
-		binary.LittleEndian.PutUint64(b, z^z>>27)
-		b = b[8:]
-	}
-	for i := range b {
-		b[i] = byte(seed >> (8 * i))
-	}
+	all := scribbles()
+	copy(b, all[seed%uint64(len(all)/2):])
 }
 
 // fate is what happens to a put on its way.

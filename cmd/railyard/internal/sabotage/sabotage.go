@@ -62,10 +62,10 @@ type Config struct {
 }
 
 // How old a put must be, and may be, for late-write to overwrite its bytes: verified and given back, but not yet
-// looked at again.
+// looked at again, which the load does after more than 2 s.
 const (
-	oldEnough = 400 * time.Millisecond
-	tooOld    = 1500 * time.Millisecond
+	oldEnough = 800 * time.Millisecond
+	tooOld    = 2000 * time.Millisecond
 )
 
 // Saboteur decides when something is broken. Safe from any goroutine.

@@ -14,6 +14,7 @@
 //	slow RAIL RATE                   the cable passes no more than RATE, such as 10MB/s
 //	delay RAIL TIME                  each byte takes TIME longer
 //	heal RAIL                        the cable is whole again
+//	detect RAIL                      wait until a node has noticed the rail's cut, 10 s at most
 //	rejoin RAIL                      wait until the rail carries work again, 10 s at most
 //
 // RAIL is a number from 0 on, "first" (the rail that Connect used) or "all". A time is written as in

@@ -29,10 +29,11 @@ const (
 	Turn
 	Slow
 	Delay
+	Detect
 	Rejoin
 )
 
-var actions = [...]string{"wait", "cut", "heal", "flap", "turn", "slow", "delay", "rejoin"}
+var actions = [...]string{"wait", "cut", "heal", "flap", "turn", "slow", "delay", "detect", "rejoin"}
 
 func (a Action) String() string {
 	if int(a) < len(actions) {
@@ -204,7 +205,7 @@ func (p *parser) arguments(s *Step) (err error) {
 		err = p.rate(s)
 	case Delay:
 		s.Time, err = p.time("the delay")
-	case Heal, Rejoin:
+	case Heal, Detect, Rejoin:
 	}
 	return err
 }

@@ -27,6 +27,7 @@ delay 1 20ms
 wait 1s
 turn blackhole 1s
 rejoin all
+detect 2
 `
 	steps, err := Parse(text, 3)
 	require.NoError(t, err)
@@ -46,6 +47,7 @@ rejoin all
 		{Line: 15, Do: Wait, Time: time.Second},
 		{Line: 16, Do: Turn, Fault: BlackHole, Time: time.Second},
 		{Line: 17, Do: Rejoin, Rail: All},
+		{Line: 18, Do: Detect, Rail: 2},
 	}, steps)
 }
 
@@ -107,7 +109,7 @@ func TestDefaultIsWellFormedForEveryNumberOfRails(t *testing.T) {
 				total += s.Time * time.Duration(s.Count)
 			case Turn:
 				total += s.Time * time.Duration(rails)
-			case Cut, Heal, Slow, Delay, Rejoin:
+			case Cut, Heal, Slow, Delay, Detect, Rejoin:
 			}
 		}
 		assert.Less(t, total, 40*time.Second, "rejoining comes on top")

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// beTool makes this test binary the tool itself: the second process of the commands under test is started as
+// this program again.
+const beTool = "RAILYARD_TEST_IS_TOOL"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beTool) != "" {
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	if err := os.Setenv(beTool, "1"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// tool runs a command line in this process.
+func tool(ctx context.Context, args ...string) (code int, out, errOut string) {
+	var o, e bytes.Buffer
+	code = run(ctx, args, streams{strings.NewReader(""), &o, &e})
+	return code, o.String(), e.String()
+}
+
+func writeScript(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "script")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
+	bad := writeScript(t, "wait 1s\ncut 7 reset\n")
+	huge := writeScript(t, strings.Repeat("# nothing\n", maxScript/10+1))
+	for line, word := range map[string]string{
+		"fly":                                    `no "fly"; there are demo`,
+		"--fast":                                 "unknown flag: --fast",
+		"demo fly":                               `no "fly"; there are failover`,
+		"demo failover now":                      `"now" is one`,
+		"demo failover --rails":                  "flag needs an argument",
+		"demo failover --rails x":                `"x"`,
+		"demo failover --rails 1":                "--rails 1: a failover needs 2",
+		"demo failover --rails 17":               "--rails 17",
+		"demo failover --pairs 0":                "--pairs 0",
+		"demo failover --pairs 65":               "--pairs 65",
+		"demo failover --seed -1":                `"-1"`,
+		"demo failover --sabotage axe":           `"axe"; there are drop, double, reorder, late-write`,
+		"demo failover --script /does/not/exist": "/does/not/exist",
+		"demo failover --script " + bad:          "line 2, at \"7\"",
+		"demo failover --script " + huge:         "longer than",
+		"demo failover --script " + os.TempDir(): "cannot be read",
+		"demo failover --json=maybe":             `"maybe"`,
+	} {
+		code, out, errOut := tool(t.Context(), strings.Fields(line)...)
+		assert.Equal(t, codeUsage, code, line)
+		assert.Empty(t, out, line)
+		assert.Equal(t, 1, strings.Count(errOut, "\n"), "%s: %q", line, errOut)
+		assert.Contains(t, errOut, word, line)
+		assert.True(t, strings.HasPrefix(errOut, "railyard: "), errOut)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, line := range []string{"", "--help", "demo", "demo --help", "demo failover --help", "help demo"} {
+		code, out, errOut := tool(t.Context(), strings.Fields(line)...)
+		assert.Equal(t, codeWell, code, line)
+		assert.Contains(t, out, "Usage:", line)
+		assert.Empty(t, errOut, line)
+		assert.NotContains(t, out, "second-process", "what is hidden stays so")
+	}
+}
+
+func TestErrorsOfSeveralLinesBecomeOne(t *testing.T) {
+	assert.Equal(t, "a; b", oneLine(errors.Join(errors.New("a"), errors.New("b"))))
+}
