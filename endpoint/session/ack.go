@@ -131,8 +131,11 @@ func (g *Generation) landedItem(it *item) {
 	if it.bulk {
 		g.bulk -= int(it.bytes)
 	}
-	if it.kind == wire.KindChunk {
+	switch it.kind {
+	case wire.KindChunk:
 		g.chunks--
+	case wire.KindForget:
+		g.s.forgetting -= len(it.forget)
 	}
 }
 

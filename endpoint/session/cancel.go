@@ -111,6 +111,7 @@ func (s *Session) askCancel(o *Op) {
 			}
 		}
 	}
+	o.asking = true
 	s.cancels = append(s.cancels, c)
 	s.due = true
 	s.sayAll(control{cancel: c})
@@ -137,7 +138,9 @@ func (s *Session) verdictIn(v wire.Verdict) {
 			continue
 		}
 		s.cancels = append(s.cancels[:i], s.cancels[i+1:]...)
+		c.op.asking = false
 		if c.op.ended {
+			s.part(c.op)
 			return
 		}
 		switch v.Code {

@@ -153,11 +153,13 @@ func (f *filler) takeRest() {
 func (f *filler) takeCounted() {
 	g := f.g
 	for i := 0; i < g.counted.len() && !f.full(); i++ {
-		it := *g.counted.at(i)
-		if it.op != nil && it.op.ended && !it.op.begun && it.op.Kind != Serve {
-			it.kind, it.forget = wire.KindForget, []wire.OpID{it.op.ID} // taken back before it went out
-			it.op = nil
+		if next := g.counted.at(i); next.op != nil && next.op.ended && !next.op.begun {
+			o := next.op // taken back before it went out: a frame without effect takes its place in the queue
+			next.op, next.kind, next.forget = nil, wire.KindForget, []wire.OpID{o.ID}
+			g.s.forgetting++
+			g.s.spent(o)
 		}
+		it := *g.counted.at(i)
 		at := len(g.scratch)
 		g.scratch = it.append(g.scratch)
 		it.bytes = uint32(len(g.scratch) - at)

@@ -54,12 +54,22 @@ func (s *Session) sayGetDone(id wire.OpID, code wire.Code) {
 
 // getDoneIn is the verdict on a get of ours.
 func (s *Session) getDoneIn(f wire.GetDone) error {
+	if o := s.parting[f.Op]; o != nil { // canceled meanwhile
+		o.verdict = true
+		s.part(o)
+		return nil
+	}
 	o := s.ops[f.Op]
-	if o == nil || o.Kind != Get || o.ended {
-		return nil // canceled meanwhile
+	if o == nil || o.Kind != Get {
+		return nil
+	}
+	if o.ended { // and only waits for a read call
+		o.verdict = true
+		return nil
 	}
 	if f.Code != wire.CodeOK {
 		s.stats.Refused++
+		o.verdict = true
 		s.finish(o, &rma.OpError{Op: "get", ID: o.ID, Err: rma.CodeError(f.Code)})
 		return nil
 	}

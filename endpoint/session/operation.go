@@ -53,10 +53,10 @@ type Op struct {
 	out      int    // its counted frames that are owed, planned, or sent and not yet acknowledged
 	landed   uint64 // bytes of a get that are in Data
 	verdict  bool   // a get's verdict has come
-	// owesForget: it is done, and the peer still has a record of it for the sake of frames under way.
-	owesForget bool
-	strikes    uint8 // how often a frame of it was rejected with its generation
-	pins       int
+	// asking: its Cancel is not answered.
+	asking  bool
+	strikes uint8 // how often a frame of it was rejected with its generation
+	pins    int
 
 	region *rma.Region // Serve: where Data lies
 	padded bool        // Serve: zeros went instead of data
@@ -129,9 +129,9 @@ func (s *Session) Start(now time.Duration, o *Op) {
 	case s.goodbye:
 		s.refuse(o, fmt.Errorf("operation %d: this side is leaving: %w", o.ID, rma.ErrShutdown))
 		return
-	case len(s.ops) >= s.cfg.MaxOpen:
-		s.refuse(o, fmt.Errorf("%d operations are open, the limit (Config.MaxOpen): wait for some to complete: %w",
-			len(s.ops), rma.ErrWindowFull))
+	case len(s.ops)+len(s.parting)+s.forgetting >= s.cfg.MaxOpen:
+		s.refuse(o, fmt.Errorf("%d operations are open, and of %d the peer has not let go; the limit is %d (Config.MaxOpen): "+
+			"wait for some to complete: %w", len(s.ops), len(s.parting)+s.forgetting, s.cfg.MaxOpen, rma.ErrWindowFull))
 		return
 	}
 	s.ops[o.ID] = o
@@ -255,7 +255,8 @@ func (s *Session) reoffer() {
 	owed := s.owed
 	s.owed = nil
 	for _, o := range owed {
-		if o.ended {
+		if o.ended || o.canceling {
+			s.unsaid(o)
 			continue
 		}
 		if g := s.best(wire.HeaderSize); g != nil {
@@ -395,8 +396,8 @@ func (s *Session) complete(o *Op) {
 		s.dropBody(o)
 		return
 	}
-	o.owesForget = o.Notify != nil && o.begun
-	s.forgetIfSpent(o)
+	s.parting[o.ID] = o
+	s.part(o)
 	if o.err == nil {
 		s.stats.PutsCompleted++
 	}
@@ -408,18 +409,28 @@ func (s *Session) complete(o *Op) {
 // spent takes one counted frame off the operation: acknowledged, or not to be sent again.
 func (s *Session) spent(o *Op) {
 	o.out--
-	s.forgetIfSpent(o)
+	s.part(o)
 }
 
-// forgetIfSpent lets the peer drop its record of an operation once no frame of it can reach the peer any more: one that
-// came later would make a record anew.
-func (s *Session) forgetIfSpent(o *Op) {
-	if !o.owesForget || o.out > 0 || s.closed != nil {
+// unsaid drops the request or notify of an operation that was taken back: the peer does not have it.
+func (s *Session) unsaid(o *Op) {
+	o.verdict = true // of a get: none will come
+	s.spent(o)
+}
+
+// part lets go of an operation that is done, once nothing of it is under way to the peer and the peer serves it no more:
+// a frame that came later would make the peer keep a record anew. Until then it counts towards MaxOpen, which
+// bounds what the peer keeps.
+func (s *Session) part(o *Op) {
+	if !o.done || o.out > 0 || o.asking || s.parting[o.ID] != o || (o.Kind == Get && o.begun && !o.verdict) {
 		return
 	}
-	o.owesForget = false
-	s.forget = append(s.forget, o.ID)
-	s.sendForget()
+	delete(s.parting, o.ID)
+	if o.Notify != nil && o.begun && s.closed == nil {
+		s.forgetting++
+		s.forget = append(s.forget, o.ID)
+		s.sendForget()
+	}
 }
 
 // advanceOpen starts what was waiting for everything before it.

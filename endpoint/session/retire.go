@@ -247,7 +247,7 @@ func (s *Session) rerouteItem(it *item, rejected bool) {
 		return
 	case wire.KindGetRequest, wire.KindNotify:
 		if o.ended || o.canceling {
-			s.spent(o)
+			s.unsaid(o)
 			return
 		}
 		s.owed = append(s.owed, o)

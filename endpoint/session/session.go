@@ -33,9 +33,12 @@ type Session struct {
 	bodies   []*Op  // large messages and answers to gets under way
 	owed     []*Op  // get requests and notifies that wait for a lane
 	cancels  []*cancel
-	verdicts []item      // verdicts on gets that wait for a lane
-	forget   []wire.OpID // operations whose record the peer may drop; sent as counted frames
-	freeSegs []*segment
+	verdicts []item            // verdicts on gets that wait for a lane
+	parting  map[wire.OpID]*Op // done here, while the peer may still hear or keep something of them
+	forget   []wire.OpID       // operations whose record the peer may drop; sent as counted frames
+	// forgetting counts those, and those in Forget frames that are not acknowledged.
+	forgetting int
+	freeSegs   []*segment
 
 	// Receiving core.
 	peerNames  names
@@ -118,7 +121,7 @@ func New(cfg Config, regions *rma.Table) (*Session, error) {
 	return &Session{
 		cfg: cfg, regions: regions, names: newNames(), peerNames: newNames(),
 		granted: cfg.PeerWindow, grantSent: cfg.Window,
-		ops: make(map[wire.OpID]*Op), holds: make(map[string]*hold),
+		ops: make(map[wire.OpID]*Op), parting: make(map[wire.OpID]*Op), holds: make(map[string]*hold),
 		assemblies: make(map[wire.OpID]*assembly), tombs: make(map[wire.OpID]*tombstone),
 		tracked: make(map[wire.OpID]*tracked), serving: make(map[wire.OpID]*Op),
 	}, nil
@@ -167,7 +170,7 @@ func (s *Session) Intern(name string) *Name { return s.names.get(name) }
 
 // Open tells whether anything of ours is under way: operations, messages, or unsettled generations.
 func (s *Session) Open() bool {
-	if len(s.ops) > 0 || len(s.forget) > 0 {
+	if len(s.ops) > 0 || len(s.parting) > 0 || len(s.forget) > 0 {
 		return true
 	}
 	for i := range s.buckets {

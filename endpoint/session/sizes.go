@@ -3,8 +3,8 @@ package session
 // Sizes is how much a session keeps at a moment, for metrics and for tests of its bounds. All but Names are 0 when
 // nothing is under way.
 type Sizes struct {
-	Ops, Bodies, Owed, Cancels, Verdicts, Forget, Pending, Held int
-	Holds, Assemblies, Tombs, Tracked, Serving, Refusals        int
+	Ops, Bodies, Owed, Cancels, Verdicts, Forget, Pending, Held, Parting, Forgetting int
+	Holds, Assemblies, Tombs, Tracked, Serving, Refusals                             int
 	// Unsettled is the generations that are fenced and not forgotten.
 	Unsettled int
 	// Assembling is the bytes of large messages that are being put together.
@@ -18,7 +18,7 @@ func (s *Session) Sizes() Sizes {
 	z := Sizes{
 		Ops: len(s.ops), Bodies: len(s.bodies), Owed: len(s.owed), Cancels: len(s.cancels),
 		Verdicts: len(s.verdicts), Forget: len(s.forget), Holds: len(s.holds), Assemblies: len(s.assemblies),
-		Tombs: len(s.tombs), Tracked: len(s.tracked), Serving: len(s.serving), Assembling: s.assembling,
+		Tombs: len(s.tombs), Parting: len(s.parting), Forgetting: s.forgetting, Tracked: len(s.tracked), Serving: len(s.serving), Assembling: s.assembling,
 		Names: len(s.peerNames.byString),
 	}
 	for i := range s.buckets {

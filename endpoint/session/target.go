@@ -33,6 +33,11 @@ func (g *Generation) startLanding(h wire.Header, head []byte) error {
 			return broken(err)
 		}
 		l.id, l.notify, l.total = f.Op, f.Notify, f.Total
+		if f.Notify {
+			if err := s.trackable(f.Op); err != nil {
+				return err
+			}
+		}
 		if s.tombs[f.Op] == nil {
 			l.region, l.code = s.regions.Check(rma.Claim{Region: f.Region, Token: f.Token, Want: rma.RemoteWrite,
 				Offset: f.Base, Length: f.Total})
@@ -99,6 +104,15 @@ func (g *Generation) landed() {
 	}
 }
 
+// trackable tells whether a record of the operation can be kept: the peer has MaxOpen at the most, those included that it
+// has given up.
+func (s *Session) trackable(id wire.OpID) error {
+	if len(s.tracked) >= s.cfg.MaxOpen && s.tracked[id] == nil {
+		return protocolError("more than %d operations with notifications", s.cfg.MaxOpen)
+	}
+	return nil
+}
+
 // track gives the record of an operation with a notification.
 func (s *Session) track(id wire.OpID) *tracked {
 	t := s.tracked[id]
@@ -112,19 +126,22 @@ func (s *Session) track(id wire.OpID) *tracked {
 // notifyIn takes the message that is due when the operation's last byte is applied (rule 16).
 func (g *Generation) notifyIn(id wire.OpID, rec *wire.Record) error {
 	s := g.s
-	if len(s.tracked) > 2*s.cfg.MaxOpen {
-		return protocolError("more than %d operations with notifications", 2*s.cfg.MaxOpen)
+	if err := s.trackable(id); err != nil {
+		return err
 	}
 	d, err := g.envelope(rec)
 	if err != nil {
 		return err
 	}
 	d.Payload, d.Headers, d.Owned = clone(rec.Payload), clone(rec.Headers), true
+	if s.tombs[id] != nil {
+		return nil
+	}
 	t := s.track(id)
 	if t.notify != nil || t.notified {
 		return protocolError("a second notification for operation %d", id)
 	}
-	if t.decided == wire.CodeCanceled || s.tombs[id] != nil {
+	if t.decided == wire.CodeCanceled {
 		return nil
 	}
 	t.notify = &d
