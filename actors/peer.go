@@ -60,7 +60,7 @@ func (p *peer) process(id string) *process {
 func (p *peer) sender(address, id string) *endpoint.Ref {
 	name := address + "/" + id
 	if isFuture(id) {
-		return endpoint.NewRef(name)
+		return endpoint.NewRefOnce(name)
 	}
 	if ref, ok := p.senders.get(name); ok {
 		return ref

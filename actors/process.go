@@ -42,7 +42,11 @@ type senderRef struct {
 var _ actor.Process = (*process)(nil)
 
 func newProcess(p *peer, id string) *process {
-	return &process{peer: p, id: id, target: endpoint.NewRef(id)}
+	target := endpoint.NewRef(id)
+	if isFuture(id) {
+		target = endpoint.NewRefOnce(id)
+	}
+	return &process{peer: p, id: id, target: target}
 }
 
 // SendUserMessage implements actor.Process. It waits, Config.SendWait at most, while the peer's window is full.
@@ -73,7 +77,7 @@ func (p *process) SendSystemMessage(pid *actor.PID, message any) {
 func (p *process) Stop(pid *actor.PID) { p.SendSystemMessage(pid, &actor.Stop{}) }
 
 func (p *process) sendSystem(pid *actor.PID, message any) {
-	l := letter{message: message}
+	l := letter{system: true, message: message}
 	if err := p.trySystem(l); err != nil {
 		p.peer.node.undelivered(pid, l, err)
 	}
@@ -85,7 +89,6 @@ func (p *process) trySystem(l letter) error {
 	if err := p.prepare(o, l); err != nil {
 		return err
 	}
-	o.System = true
 	return p.peer.route.TrySend(&o.Outgoing)
 }
 
@@ -175,6 +178,7 @@ func (p *process) prepare(o *outgoing, l letter) error {
 		}
 		o.headers, o.Headers = headers, headers
 	}
+	o.System = l.system
 	o.Target, o.Type, o.Sender = p.target, p.typeOf(m), p.senderOf(l.sender)
 	return nil
 }

@@ -85,6 +85,7 @@ type Outgoing struct {
 // Owner: one Route, under the lock of its endpoint. A Ref must not be used with two routes.
 type Ref struct {
 	S    string
+	once bool
 	name *session.Name
 	in   *session.Session
 }
@@ -92,12 +93,19 @@ type Ref struct {
 // NewRef makes a Ref of a name.
 func NewRef(s string) *Ref { return &Ref{S: s} }
 
-// in gives the name's record in the session.
+// NewRefOnce makes a Ref of a name that is used once, such as a future's: it takes no place in the session's tables.
+func NewRefOnce(s string) *Ref { return &Ref{S: s, once: true} }
+
+// resolve gives the name's record in the session.
 func (r *Ref) resolve(s *session.Session) *session.Name {
 	if r == nil {
 		return nil
 	}
-	if r.in != s {
+	switch {
+	case r.in == s:
+	case r.once:
+		r.name, r.in = session.Inline(r.S), s
+	default:
 		r.name, r.in = s.Intern(r.S), s
 	}
 	return r.name

@@ -83,7 +83,7 @@ func (g *Generation) name(r wire.RefView) (*Name, error) {
 		}
 		return g.defs[r.Slot], nil
 	case r.Inline != nil:
-		return g.s.peerNames.getBytes(r.Inline), nil
+		return g.s.peerNames.known(r.Inline), nil
 	default:
 		return nil, nil
 	}

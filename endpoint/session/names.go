@@ -43,6 +43,18 @@ func (t *names) get(s string) *Name {
 	return n
 }
 
+// known gives a name that came in full: its record where there is one, else one that is not kept. So names that
+// are used once, such as those of futures, never fill the table.
+func (t *names) known(b []byte) *Name {
+	if n, ok := t.byString[string(b)]; ok {
+		return n
+	}
+	return Inline(string(b))
+}
+
+// Inline gives a name that is not interned: it travels in full with each message, and takes no place in the tables.
+func Inline(s string) *Name { return &Name{S: s, bucket: bucketOf(s)} }
+
 // getBytes is get without an allocation for a name that is known.
 func (t *names) getBytes(b []byte) *Name {
 	if n, ok := t.byString[string(b)]; ok {
