@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
@@ -29,7 +30,7 @@ func testContext(t testing.TB) context.Context {
 
 // quietSystem is an actor system that logs nothing.
 func quietSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+	return actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(time.Millisecond), actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}))
 }
@@ -74,7 +75,7 @@ func node(t testing.TB, change ...func(*Config)) testNode {
 	t.Cleanup(func() {
 		ctx, done := context.WithTimeout(context.Background(), patience)
 		defer done()
-		_ = n.Shutdown(ctx) // tests that care call it themselves
+		assert.NoError(t, n.Shutdown(ctx), "shutting down %s", n.Address())
 		sys.Shutdown()
 	})
 	return testNode{n, sys}

@@ -10,6 +10,8 @@ import (
 
 // letter is a message without its target.
 type letter struct {
+	// system: for the actor's life, not for its Receive; it has neither header nor sender.
+	system  bool
 	header  actor.ReadonlyMessageHeader // nil or empty: none
 	message any
 	sender  *actor.PID // nil: none
@@ -49,8 +51,8 @@ func (u *Undecoded) String() string {
 // dead letter process answers the sender, as it does for local ones.
 func (n *Node) undelivered(target *actor.PID, l letter, cause error) {
 	n.system.EventStream.Publish(&MessageUndelivered{Target: target, Sender: l.sender, Message: l.message, Cause: cause})
-	if m, ok := l.message.(actor.SystemMessage); ok {
-		n.system.DeadLetter.SendSystemMessage(target, m)
+	if l.system {
+		n.system.DeadLetter.SendSystemMessage(target, l.message)
 		return
 	}
 	n.system.DeadLetter.SendUserMessage(target, &actor.MessageEnvelope{Message: l.message, Sender: l.sender})
@@ -73,7 +75,7 @@ func (n *Node) Undelivered(to *endpoint.Endpoint, m *endpoint.Outgoing, err erro
 	case *actor.Unwatch:
 		// There is nothing left to unwatch.
 	default:
-		n.undelivered(target, letter{message: message, sender: n.senderOf(m)}, err)
+		n.undelivered(target, letter{system: m.System, message: message, sender: n.senderOf(m)}, err)
 	}
 }
 

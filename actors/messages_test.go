@@ -235,7 +235,7 @@ func TestAMessageOverTheLimit(t *testing.T) {
 
 // Two actors flood each other from inside Receive, through windows that hold little more than one message.
 func TestSendsFromReceiveDoNotDeadlock(t *testing.T) {
-	const rounds = 2000
+	const rounds = 500
 	small := func(c *Config) { c.MaxMessage, c.Window = 64<<10, 64<<10*5/4+128<<10 }
 	a, b := node(t, small), node(t, small)
 	done := make(chan int, 2)
@@ -322,7 +322,7 @@ func TestAFullWindow(t *testing.T) {
 	for range 2 { // the first one found room
 		u := next(t, undelivered, "the cause")
 		require.ErrorIs(t, u.Cause, rma.ErrWindowFull)
-		require.Equal(t, nowhere, u.Target)
+		require.Equal(t, nowhere.String(), u.Target.String())
 	}
 	ctx, done := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer done()

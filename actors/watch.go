@@ -50,7 +50,7 @@ func (t *watches) watch(p *process, who, watcher *actor.PID) {
 	if watcher == nil {
 		return
 	}
-	message := letter{message: &actor.Watch{Watcher: t.node.outward(watcher)}}
+	message := letter{system: true, message: &actor.Watch{Watcher: t.node.outward(watcher)}}
 	if !t.node.isLocal(watcher.Address) {
 		p.sendSystem(who, message.message)
 		return
@@ -156,7 +156,7 @@ func (t *watches) unwatch(p *process, watcher *actor.PID) {
 		t.take(w)
 	}
 	// Where that fails the peer's actor, or the peer itself, is gone, and there is nothing to unwatch.
-	_ = p.trySystem(letter{message: &actor.Unwatch{Watcher: t.node.outward(watcher)}})
+	_ = p.trySystem(letter{system: true, message: &actor.Unwatch{Watcher: t.node.outward(watcher)}})
 }
 
 // terminated is what a peer says of one of its actors.
