@@ -159,7 +159,7 @@ func TestNoFormatShowsTheToken(t *testing.T) {
 		}
 	}
 	mustNotLeak(t, errors.Join(fmt.Errorf("with %v", key)).Error())
-	encoded, err := json.Marshal(key)
+	encoded, err := json.Marshal(map[string]any{"key": key})
 	require.NoError(t, err)
 	mustNotLeak(t, string(encoded))
 	_, err = rma.NewKey(rma.KeyConfig{Token: key.Token()}).MarshalBinary()

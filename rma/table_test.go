@@ -110,7 +110,7 @@ func TestCheckBoundsWithoutOverflow(t *testing.T) {
 			assert.Equal(t, inside, ok)
 			if ok {
 				assert.Len(t, chunk, int(length))
-				assert.Equal(t, len(chunk), cap(chunk), "a chunk can grow into its neighbour")
+				assert.Equal(t, len(chunk), cap(chunk), "a chunk can grow into its neighbor")
 			}
 		}
 	}

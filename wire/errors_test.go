@@ -154,18 +154,18 @@ func TestFrameErrors(t *testing.T) {
 }
 
 func TestNotifyErrors(t *testing.T) {
-	make := func(body []byte) []byte { return append(sized(KindNotify, uint32(len(body))), body...) }
+	frame := func(body []byte) []byte { return append(sized(KindNotify, uint32(len(body))), body...) }
 	whole := AppendMessage(nil, &Message{Target: Ref{Name: "target"}})
 	named := func(sender, typ Ref) []byte {
-		return make(AppendMessage(nil, &Message{Target: Ref{Name: "t"}, Sender: sender, Type: typ}))
+		return frame(AppendMessage(nil, &Message{Target: Ref{Name: "t"}, Sender: sender, Type: typ}))
 	}
 	refuse(t, []bad{
-		{"cut", make(whole[:len(whole)-1]), "ends after the body of"},
-		{"more behind", make(append(whole, 0, 0)), "2 bytes after its message"},
-		{"a definition", make(AppendDefine(nil, 1, "printer")), "a record of tag 1"},
-		{"a placeholder", make(AppendPlaceholder(nil, &Placeholder{Target: Ref{Name: "t"}, Total: 1})), "a record of tag 3"},
-		{"no record", make([]byte{9, 0, 0, 0, 0, 0}), "its message: unknown record tag 9"},
-		{"a slot", make(AppendMessage(nil, &Message{Target: Ref{Slot: 1}})), "refers to a slot"},
+		{"cut", frame(whole[:len(whole)-1]), "ends after the body of"},
+		{"more behind", frame(append(whole, 0, 0)), "2 bytes after its message"},
+		{"a definition", frame(AppendDefine(nil, 1, "printer")), "a record of tag 1"},
+		{"a placeholder", frame(AppendPlaceholder(nil, &Placeholder{Target: Ref{Name: "t"}, Total: 1})), "a record of tag 3"},
+		{"no record", frame([]byte{9, 0, 0, 0, 0, 0}), "its message: unknown record tag 9"},
+		{"a slot", frame(AppendMessage(nil, &Message{Target: Ref{Slot: 1}})), "refers to a slot"},
 	}, parse)
 	for _, b := range [][]byte{named(Ref{Slot: 1}, Ref{}), named(Ref{}, Ref{Slot: 1})} {
 		assert.ErrorContains(t, parse(b), "refers to a slot")

@@ -83,7 +83,7 @@ func NextRecord(b []byte) (rec Record, n int, err error) {
 	default:
 		c.err = malformed(KindBatch, "unknown record tag %d", rec.Tag)
 	}
-	switch c.err {
+	switch c.err { //nolint:errorlint // errShort is the cursor's own and is never wrapped
 	case nil:
 		return rec, c.at, nil
 	case errShort:

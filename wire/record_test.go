@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +130,7 @@ func TestNoRecordIsWaitedForBeyondItsBound(t *testing.T) {
 			head[1] &= 3
 		}
 		fill := rapid.Byte().Draw(t, "fill")
-		b := append(head, bytes.Repeat([]byte{fill}, MaxRecord-len(head))...)
+		b := slices.Concat(head, bytes.Repeat([]byte{fill}, MaxRecord-len(head)))
 		_, n, err := NextRecord(b)
 		if err == nil && n == 0 {
 			t.Fatalf("more than %d bytes asked for after %x and %x for ever", MaxRecord, head, fill)

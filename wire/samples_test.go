@@ -121,6 +121,7 @@ func reencode(b []byte) (out []byte, h Header, bare bool, err error) {
 	case KindChunk, KindMessageChunk, KindGetData:
 		out, err = reencodeBulk(h, head)
 		return out, h, true, err
+	default:
 	}
 	if uint64(len(body)) < uint64(h.Body) {
 		return nil, h, false, fmt.Errorf("%w: cut", ErrMalformed)

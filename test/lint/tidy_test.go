@@ -123,12 +123,7 @@ func distinctErrors(files []*source) []finding {
 			if !ok || len(call.Args) == 0 {
 				return true
 			}
-			sel, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			x, ok := sel.X.(*ast.Ident)
-			if !ok || !(x.Name == "errors" && sel.Sel.Name == "New" || x.Name == "fmt" && sel.Sel.Name == "Errorf") {
+			if !makesError(call) {
 				return true
 			}
 			text, ok := literal(call.Args[0])
@@ -144,6 +139,15 @@ func distinctErrors(files []*source) []finding {
 		})
 	}
 	return found
+}
+
+func makesError(call *ast.CallExpr) bool {
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return ok && (x.Name == "errors" && sel.Sel.Name == "New" || x.Name == "fmt" && sel.Sel.Name == "Errorf")
 }
 
 // literal gives the value of a string literal, or of a sum of them.

@@ -1,0 +1,298 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// This file: what README and docs/ say must be there. A page that names a file, a test or a command names one that exists.
+
+// block is one fenced part of a page.
+type block struct {
+	language string
+	line     int // of its first line
+	text     string
+}
+
+// blocks gives the fenced parts of a page.
+func blocks(s *source) []block {
+	var list []block
+	var open *block
+	n := 0
+	for line := range strings.Lines(string(s.text)) {
+		n++
+		fence, ok := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case ok && open == nil:
+			open = &block{language: strings.TrimSpace(fence), line: n + 1}
+		case ok:
+			list = append(list, *open)
+			open = nil
+		case open != nil:
+			open.text += line
+		}
+	}
+	return list
+}
+
+// commands gives what a page tells its reader to type: the lines of its sh blocks without comments.
+func commands(s *source) []finding {
+	var list []finding
+	for _, b := range blocks(s) {
+		if b.language != "sh" {
+			continue
+		}
+		n := b.line
+		for line := range strings.Lines(b.text) {
+			line, _, _ = strings.Cut(line, " #")
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				list = append(list, finding{fmt.Sprintf("%s:%d", s.path, n), line})
+			}
+			n++
+		}
+	}
+	return list
+}
+
+// tried says which test runs a command of README's that .ci/run does not run itself: the file, and what in it does.
+var tried = map[string]string{}
+
+// unknownCommands finds commands of README's that no test and no step of .ci/run runs.
+func unknownCommands(files []*source) []finding {
+	ci := ""
+	for _, s := range files {
+		if s.path == ".ci/run" {
+			ci = uncommented(string(s.text))
+		}
+	}
+	var found []finding
+	for _, s := range files {
+		if s.path != "README.md" {
+			continue
+		}
+		for _, c := range commands(s) {
+			if tried[c.what] == "" && !ranBy(ci, c.what) {
+				found = append(found, finding{c.where, fmt.Sprintf("nothing runs %q: add it to .ci/run, or to tried with its test", c.what)})
+			}
+		}
+	}
+	return found
+}
+
+// ranBy tells whether a script has the command as a whole, not as the beginning of another one.
+func ranBy(script, command string) bool {
+	return regexp.MustCompile(regexp.QuoteMeta(command) + `(\n|$|'|"|\s*[|)&;])`).MatchString(script)
+}
+
+func uncommented(script string) string {
+	var b strings.Builder
+	for line := range strings.Lines(script) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// ticked are the words in backticks on a page, outside of fenced blocks.
+var ticked = regexp.MustCompile("`([^`\n]+)`")
+
+var (
+	goFile   = regexp.MustCompile(`^[a-z][a-zA-Z0-9_./-]*\.(go|proto|md|yml)$`)
+	testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)[A-Z][A-Za-z0-9_]*$`)
+	link     = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+)
+
+// mentions finds files, tests and links on the pages that are not in the tree.
+func mentions(files []*source) []finding {
+	have := make(map[string]bool)
+	tests := make(map[string]bool)
+	for _, s := range files {
+		have[s.path] = true
+		for d := path.Dir(s.path); d != "."; d = path.Dir(d) {
+			have[d] = true
+		}
+		if s.test {
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w+)\(`).FindAllSubmatch(s.text, -1) {
+				tests[string(m[1])] = true
+			}
+		}
+	}
+	var found []finding
+	for _, s := range files {
+		if !isPage(s) {
+			continue
+		}
+		text := withoutBlocks(string(s.text))
+		for _, m := range ticked.FindAllStringSubmatch(text, -1) {
+			word := m[1]
+			switch {
+			case goFile.MatchString(word) && !have[word]:
+				found = append(found, finding{s.path, fmt.Sprintf("names the file %s, which is not there", word)})
+			case testName.MatchString(word) && !tests[word]:
+				found = append(found, finding{s.path, fmt.Sprintf("names the test %s, which is not there", word)})
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if to := path.Join(s.dir(), m[1]); !strings.Contains(m[1], "://") && !have[to] {
+				found = append(found, finding{s.path, fmt.Sprintf("links to %s, which is not there", m[1])})
+			}
+		}
+	}
+	return found
+}
+
+func isPage(s *source) bool {
+	return s.path == "README.md" || s.path == "CHANGELOG.md" || s.in("docs") && strings.HasSuffix(s.path, ".md")
+}
+
+func withoutBlocks(text string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
+}
+
+// exampleFile and exampleName are where README's sample comes from.
+const (
+	exampleFile = "actors/example_test.go"
+	exampleName = "Example"
+)
+
+// sample finds a difference between README's Go block and the body of the example that is compiled and run.
+func sample(files []*source) []finding {
+	var readme, example *source
+	for _, s := range files {
+		switch s.path {
+		case "README.md":
+			readme = s
+		case exampleFile:
+			example = s
+		}
+	}
+	if readme == nil || example == nil {
+		return []finding{{"README.md", "README or " + exampleFile + " is not there"}}
+	}
+	body, ok := exampleBody(string(example.text))
+	if !ok {
+		return []finding{{exampleFile, "has no func " + exampleName + "()"}}
+	}
+	count := 0
+	for _, b := range blocks(readme) {
+		if b.language != "go" {
+			continue
+		}
+		count++
+		if b.text != body {
+			return []finding{{fmt.Sprintf("README.md:%d", b.line), "differs from the body of " + exampleName + " in " + exampleFile + ", which is:\n" + body}}
+		}
+	}
+	if count != 1 {
+		return []finding{{"README.md", fmt.Sprintf("has %d Go blocks; want one, the sample", count)}}
+	}
+	return nil
+}
+
+// exampleBody gives the statements of the example, one tab less indented, without the output that go test compares.
+func exampleBody(text string) (string, bool) {
+	_, rest, ok := strings.Cut(text, "\nfunc "+exampleName+"() {\n")
+	if !ok {
+		return "", false
+	}
+	body, _, ok := strings.Cut(rest, "\n}\n")
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	for line := range strings.Lines(body + "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), "// Output:") {
+			break
+		}
+		b.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n", true
+}
+
+func TestPages(t *testing.T) {
+	for _, r := range []rule{unknownCommands, mentions, sample} {
+		holds(t, r)
+	}
+}
+
+// TestTriedCommandsAreRun: what tried says must be there.
+func TestTriedCommandsAreRun(t *testing.T) {
+	for command, where := range tried {
+		file, text, ok := strings.Cut(where, ": ")
+		require.True(t, ok, "tried[%q] wants \"file: text in it\"", command)
+		b, err := os.ReadFile("../../" + file)
+		require.NoError(t, err)
+		require.Contains(t, string(b), text, "%s does not run %q any more", file, command)
+	}
+}
+
+// TestBothCommandsAreThere: README opens with the two commands that do everything.
+func TestBothCommandsAreThere(t *testing.T) {
+	for _, s := range tree(t) {
+		if s.path != "README.md" {
+			continue
+		}
+		list := commands(s)
+		require.GreaterOrEqual(t, len(list), 2)
+		require.Equal(t, "go run ./cmd/railyard demo failover", list[0].what)
+		require.Equal(t, "go test ./...", list[1].what)
+		return
+	}
+	t.Fatal("README.md is not there")
+}
+
+func TestPagesCatch(t *testing.T) {
+	page := func(name, text string) *source {
+		s, err := parse(name, []byte(text))
+		require.NoError(t, err)
+		return s
+	}
+	ci := page(".ci/run", "#!/bin/bash\n# go run ./lies\nstep x go test ./...\nstep y go run ./a --b\n")
+	fence := "```"
+	for name, c := range map[string]struct{ text, want string }{
+		"run by a step":          {"go test ./...  # everything", ""},
+		"run by nobody":          {"go run ./nothing", "nothing runs"},
+		"only in a comment":      {"go run ./lies", "nothing runs"},
+		"a beginning of another": {"go run ./a", "nothing runs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := unknownCommands([]*source{ci, page("README.md", "text\n"+fence+"sh\n"+c.text+"\n"+fence+"\n")})
+			if c.want == "" {
+				require.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			require.Equal(t, "README.md:3", found[0].where)
+			require.Contains(t, found[0].what, c.want)
+		})
+	}
+	here := page("rail/x_test.go", "package rail\nfunc TestHere(t *testing.T) {}\n")
+	for name, c := range map[string]struct{ text, want string }{
+		"all there":    {"see `rail/x_test.go`, `TestHere`, [it](../rail/x_test.go) and [a page](https://example.org/x)", ""},
+		"no such file": {"see `rail/y.go`", "names the file rail/y.go"},
+		"no such test": {"see `TestThere`", "names the test TestThere"},
+		"a dead link":  {"see [it](y.md)", "links to y.md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := mentions([]*source{here, page("docs/x.md", c.text)})
+			if c.want == "" {
+				require.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			require.Contains(t, found[0].what, c.want)
+		})
+	}
+	example := page(exampleFile, "package actors\n\nfunc Example() {\n\ta := 1\n\tif a > 0 {\n\t\tprint(a)\n\t}\n\t// Output: 1\n}\n")
+	good := "a := 1\nif a > 0 {\n\tprint(a)\n}\n"
+	require.Empty(t, sample([]*source{example, page("README.md", fence+"go\n"+good+fence+"\n")}))
+	require.Len(t, sample([]*source{example, page("README.md", fence+"go\n"+strings.Replace(good, "1", "2", 1)+fence+"\n")}), 1)
+	require.Len(t, sample([]*source{example, page("README.md", "no sample")}), 1)
+}
