@@ -23,7 +23,9 @@
 //   - generations of one rail only rise;
 //   - no lock is held while a message is sent.
 //
-// Start reading at port.go (what a kind of transport must do), then messages.go (the actors' protocol), rail.go (the state
-// machine), transport.go. health.go is pure and has its own story; binding.go, status.go and events.go are what users see;
-// devices.go finds the local cards.
+// Start reading at port.go (what a kind of transport must do), then messages.go (the actors' protocol), rail.go (the
+// state machine) with carriers.go (which connection a rail has), judge.go (what its failures lead to) and watch.go (when
+// it is looked at), then transport.go and line.go (one connection's life). health.go is pure and has its own story;
+// binding.go, status.go and events.go are what users see; devices.go finds the local cards, linkwatch.go hears of
+// their carriers.
 package rail

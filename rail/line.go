@@ -62,8 +62,8 @@ func (l *line) failure(err error) *supervision.Failure {
 	return &f
 }
 
-// dial makes the connection and does the handshake. It blocks, and ends within the two timeouts or with the line. The link
-// is that of a joined generation, of which the line takes care from then on.
+// dial makes the connection and does the handshake. It blocks, and ends within the two timeouts or with the line. The
+// link is that of a joined generation, of which the line takes care from then on.
 func (l *line) dial() (link Link, err error) {
 	defer func() {
 		if value := recover(); value != nil {

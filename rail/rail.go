@@ -36,8 +36,8 @@ type memory struct {
 
 // carrier is one transport child and the line of its present life.
 //
-// Owner: the rail actor, but for line, which the transport loads when a life of it starts, and accepted, written before the
-// message that starts that life.
+// Owner: the rail actor, but for line, which the transport loads when a life of it starts, and accepted, written
+// before the message that starts that life.
 type carrier struct {
 	pid  *actor.PID
 	line atomic.Pointer[line]

@@ -124,6 +124,22 @@ func TestTransportThatPanicsUnderLoadLosesItsGenerationAlone(t *testing.T) {
 	})
 }
 
+func TestTransportWithABugGivesItsConnectionUpAtOnce(t *testing.T) {
+	panics := trip(func(m any) bool { _, put := m.(*Put); return put })
+	change := func(c *Config) {
+		fixed(supervision.Directive{Delay: time.Minute})(c)
+		c.TransportProps = panics
+	}
+	story(t, change, func(t *testing.T, y *yard) {
+		y.up()
+		pid, g := y.transport()
+		y.system.Root.Send(pid, &Put{Op: "op", Lane: 7, Generation: g})
+		synctest.Wait()
+		assert.True(t, y.kind.newest().gone(), "work moves now, whenever the rail comes back")
+		assert.Equal(t, "lost 1", y.joiner.read()[2])
+	})
+}
+
 func TestTransportMayPanicInItsLifecycle(t *testing.T) {
 	for name, sick := range map[string]func(any) bool{
 		"started":    func(m any) bool { _, is := m.(*actor.Started); return is },
