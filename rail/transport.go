@@ -9,8 +9,8 @@ import (
 	"railyard/wire"
 )
 
-// transport is the actor that holds one generation's connection. It dials (or was given an accepted connection), attaches it
-// to the session, offers the endpoint's operations to its lane, and fails when the stream does.
+// transport is the actor that holds one generation's connection. It dials (or was given an accepted connection),
+// attaches it to the session, offers the endpoint's operations to its lane, and fails when the stream does.
 //
 // Owner: its rail, which gives each of its lives a line through the carrier.
 //
@@ -67,8 +67,8 @@ func (t *transport) Receive(ctx actor.Context) {
 	}
 }
 
-// own tells whether a message is for the generation that this transport holds now. Those for one before stay in the mailbox
-// over a restart; the session has taken their work back.
+// own tells whether a message is for the generation that this transport holds now. Those for one before stay in the
+// mailbox over a restart; the session has taken their work back.
 func (t *transport) own(lane wire.RailID, g wire.Generation) bool {
 	return t.line != nil && lane == t.cfg.ID && g == t.line.generation
 }
