@@ -1,0 +1,186 @@
+package endpoint
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"railyard/rail"
+	"railyard/rma"
+)
+
+// Sizes of the storm.
+const (
+	stormRound = 32
+	stormSize  = 4 << 20
+	// stormWatch is how long nothing may land after the last operation of a round was taken back.
+	stormWatch = 2 * time.Second
+	// stormRate, in bytes a second and rail, makes a put last long enough to be taken back in its middle.
+	stormRate = 192 << 20
+)
+
+// storm takes back many large puts while they are under way, and uses their memory at once for something else.
+type storm struct {
+	t   testing.TB
+	bd  *bed
+	rnd *rand.Rand
+	// source and target memory of each put of a round; the next round uses the same.
+	source, target [stormRound][]byte
+	number         uint64
+
+	mu                   sync.Mutex
+	none, partial, whole int
+	canceled, revoked    int
+}
+
+// victim is one put of a round.
+type victim struct {
+	source, target []byte
+	region         *rma.Region
+	op             *rma.Op
+	word           uint64 // what it carries
+	revoke         bool
+	after          uint64 // bytes, of all puts, to let land before it is taken back
+}
+
+// P3 and P4: what was canceled or revoked in the middle never lands in memory that is used again, costs no rail and no
+// endpoint, and disturbs nothing else.
+func TestPromise3And4TakenBackInFlight(t *testing.T) {
+	bothKinds(t, func(t *testing.T, kind string) {
+		t.Parallel() // each mostly waits
+		rnd := seeded(t)
+		bd := newBed(t, kind, bedSpec{rails: 2, both: func(c *Config) {
+			// A busy machine must not look like a dead rail: here a rail that breaks is a failure.
+			c.Health = rail.HealthConfig{Floor: 5 * time.Second, Unmeasured: 5 * time.Second, Ceiling: 20 * time.Second}
+		}})
+		for _, c := range bd.cables {
+			c.Slow(forth, stormRate)
+		}
+		s := &storm{t: t, bd: bd, rnd: rnd}
+		for i := range stormRound {
+			s.source[i], s.target[i] = make([]byte, stormSize), make([]byte, stormSize)
+		}
+		generations := bd.generations()
+		small := startPuts(t, bd.ab, bd.b, putSpec{workers: 2, largest: 16 << 10, pause: time.Millisecond, seed: rnd.Uint64()})
+		there := startTalk(t, bd.a, bd.b, talkSpec{targets: 2, pause: time.Millisecond, large: 64 << 10, seed: rnd.Uint64()})
+		back := startTalk(t, bd.b, bd.a, talkSpec{targets: 2, pause: time.Millisecond, large: 64 << 10, seed: rnd.Uint64()})
+
+		all := sized(100, 1000)
+		for left := all; left > 0; left -= stormRound {
+			s.round(min(left, stormRound))
+			if t.Failed() {
+				return
+			}
+		}
+		t.Logf("taken back: %d by cancel, %d by revoke; landed: %d not at all, %d in part, %d whole; %d small puts, %d messages",
+			s.canceled, s.revoked, s.none, s.partial, s.whole, small.finish(), there.total())
+		there.finish()
+		back.finish()
+		require.GreaterOrEqual(t, s.partial*100, all*30, "puts that were taken back in their middle")
+		require.Equal(t, generations, bd.generations(), "generations of the rails")
+		require.Empty(t, bd.a.events.of(rail.RailDown))
+		bd.nobodyDown()
+	})
+}
+
+func (s *storm) round(n int) {
+	victims := make([]*victim, n)
+	for i := range victims {
+		s.number++
+		v := &victim{source: s.source[i], target: s.target[i], revoke: s.rnd.IntN(2) == 0,
+			word: hash(fmt.Sprint("victim", s.number)), after: uint64(s.rnd.IntN(stormSize * 9 / 10))}
+		fill(v.source, v.word)
+		region, err := s.bd.b.Regions().Register(v.target, rma.RemoteWrite)
+		require.NoError(s.t, err)
+		v.region = region
+		victims[i] = v
+	}
+	for _, v := range victims {
+		v.op = s.bd.ab.StartPut(v.region.Key(), 0, v.source)
+	}
+	var work sync.WaitGroup
+	for _, v := range victims {
+		s.wait(v.after)
+		work.Go(func() { s.takeBack(v) })
+	}
+	work.Wait()
+	time.Sleep(stormWatch)
+	for i, v := range victims {
+		if at := foreign(v.target, ^v.word); at >= 0 {
+			s.t.Errorf("put %d of the round (revoked: %v): byte %d landed after it was taken back", i, v.revoke, at)
+		}
+		require.NoError(s.t, v.region.Revoke())
+	}
+}
+
+// wait lets bytes land: puts go out in the order of their start, so the one to be taken back next is then about so far.
+func (s *storm) wait(bytes uint64) {
+	from := s.bd.back().Stats().BytesIn
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		if s.bd.back().Stats().BytesIn-from >= bytes {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+// takeBack cancels or revokes, and writes over the memory at both ends as soon as it is free.
+func (s *storm) takeBack(v *victim) {
+	ctx, done := context.WithTimeout(context.Background(), patience)
+	defer done()
+	if v.revoke {
+		if err := v.region.Revoke(); err != nil {
+			s.t.Error(err)
+		}
+		s.count(v)
+		fill(v.target, ^v.word)
+		if err := v.op.Wait(ctx); err != nil && outcome(s.t, err) != "revoked" {
+			s.t.Errorf("a revoked put ended with %v", err)
+		}
+		fill(v.source, ^v.word<<1)
+		return
+	}
+	if err := v.op.Cancel(ctx); err != nil {
+		s.t.Errorf("cancel: %v", err)
+	}
+	fill(v.source, ^v.word<<1)
+	s.count(v)
+	if err := v.op.Err(); err != nil && outcome(s.t, err) != "canceled" {
+		s.t.Errorf("a canceled put ended with %v", err)
+	}
+	fill(v.target, ^v.word)
+}
+
+// count looks at how much had landed.
+func (s *storm) count(v *victim) {
+	landed := 0
+	for i := 0; i < len(v.target); i += 8 {
+		if binary.LittleEndian.Uint64(v.target[i:]) == v.word+uint64(i) {
+			landed += 8
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case landed == 0:
+		s.none++
+	case landed == len(v.target):
+		s.whole++
+	default:
+		s.partial++
+	}
+	if v.revoke {
+		s.revoked++
+	} else {
+		s.canceled++
+	}
+	if v.op.Finished() && v.op.Err() == nil && landed != len(v.target) {
+		s.t.Errorf("a put that went well has only %d of %d bytes in place", landed, len(v.target))
+	}
+}
