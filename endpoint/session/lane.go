@@ -158,6 +158,11 @@ func (l *Lane) Up() bool {
 	return g != nil && g.up && !g.suspect && !g.fenced
 }
 
+// awaits tells whether a generation that is not here may still be attached: its dialer may be sending already.
+func (l *Lane) awaits(id wire.Generation) bool {
+	return id > l.dead && (l.current == nil || id > l.current.ID)
+}
+
 // NextGeneration is the number for our next dial of this rail.
 func (l *Lane) NextGeneration() wire.Generation { return l.highest.Next(l.s.cfg.Opener) }
 
@@ -215,7 +220,7 @@ func (l *Lane) FenceOlder(now time.Duration, id wire.Generation, cause error) bo
 func (l *Lane) Attach(now time.Duration, id wire.Generation, user any) *Generation {
 	s := l.s
 	s.now = now
-	if s.closed != nil || id < l.highest || id <= l.dead || (l.current != nil && l.current.ID >= id) {
+	if s.closed != nil || id < l.highest || !l.awaits(id) {
 		return nil
 	}
 	l.highest = id
@@ -225,6 +230,7 @@ func (l *Lane) Attach(now time.Duration, id wire.Generation, user any) *Generati
 	}
 	l.current = g
 	l.gens = append(l.gens, g)
+	s.buryTombs()
 	s.retell(g)
 	s.raise(l)
 	return g

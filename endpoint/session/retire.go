@@ -132,6 +132,7 @@ func (s *Session) retiredIn(from *Generation, f *wire.Retired) error {
 	if g == nil { // never joined here, or settled and forgotten: then the peer has had our count
 		l.dead = max(l.dead, f.Generation)
 		l.highest = max(l.highest, f.Generation)
+		s.buryTombs()
 		if !f.Done && from != nil {
 			from.say(control{stale: &wire.Retired{Rail: f.Rail, Generation: f.Generation, HaveYours: true, Done: true}})
 		}

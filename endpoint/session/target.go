@@ -230,7 +230,7 @@ func (s *Session) passed(t *tombstone) bool {
 		l := s.lanes[m.Rail]
 		g := l.Find(m.Generation)
 		if g == nil {
-			if m.Generation > l.highest { // not joined here yet: its frames may still come
+			if l.awaits(m.Generation) { // its frames may still come
 				return false
 			}
 			continue
