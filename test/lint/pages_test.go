@@ -156,13 +156,10 @@ func withoutBlocks(text string) string {
 	return regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
 }
 
-// exampleFile and exampleName are where README's sample comes from.
-const (
-	exampleFile = "actors/example_test.go"
-	exampleName = "Example"
-)
+// exampleFile is where README's code comes from: it is compiled, run, and its output compared.
+const exampleFile = "actors/example_test.go"
 
-// sample finds a difference between README's Go block and the body of the example that is compiled and run.
+// sample finds code on README that is not, word for word, whole declarations of the example.
 func sample(files []*source) []finding {
 	var readme, example *source
 	for _, s := range files {
@@ -176,44 +173,27 @@ func sample(files []*source) []finding {
 	if readme == nil || example == nil {
 		return []finding{{"README.md", "README or " + exampleFile + " is not there"}}
 	}
-	body, ok := exampleBody(string(example.text))
-	if !ok {
-		return []finding{{exampleFile, "has no func " + exampleName + "()"}}
+	if !strings.Contains(string(example.text), "// Output:") {
+		return []finding{{exampleFile, "is not run: an example without Output is only compiled"}}
 	}
+	var found []finding
 	count := 0
 	for _, b := range blocks(readme) {
 		if b.language != "go" {
 			continue
 		}
 		count++
-		if b.text != body {
-			return []finding{{fmt.Sprintf("README.md:%d", b.line), "differs from the body of " + exampleName + " in " + exampleFile + ", which is:\n" + body}}
+		where := fmt.Sprintf("README.md:%d", b.line)
+		if _, err := parse("sample.go", []byte("package p\n"+b.text)); err != nil {
+			found = append(found, finding{where, "is no whole declaration: " + err.Error()})
+		} else if !strings.Contains(string(example.text), "\n"+b.text) {
+			found = append(found, finding{where, "is not in " + exampleFile + " word for word"})
 		}
 	}
-	if count != 1 {
-		return []finding{{"README.md", fmt.Sprintf("has %d Go blocks; want one, the sample", count)}}
+	if count == 0 {
+		found = append(found, finding{"README.md", "shows no code"})
 	}
-	return nil
-}
-
-// exampleBody gives the statements of the example, one tab less indented, without the output that go test compares.
-func exampleBody(text string) (string, bool) {
-	_, rest, ok := strings.Cut(text, "\nfunc "+exampleName+"() {\n")
-	if !ok {
-		return "", false
-	}
-	body, _, ok := strings.Cut(rest, "\n}\n")
-	if !ok {
-		return "", false
-	}
-	var b strings.Builder
-	for line := range strings.Lines(body + "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "// Output:") {
-			break
-		}
-		b.WriteString(strings.TrimPrefix(line, "\t"))
-	}
-	return strings.TrimRight(b.String(), "\n") + "\n", true
+	return found
 }
 
 func TestPages(t *testing.T) {
@@ -290,9 +270,15 @@ func TestPagesCatch(t *testing.T) {
 			require.Contains(t, found[0].what, c.want)
 		})
 	}
-	example := page(exampleFile, "package actors\n\nfunc Example() {\n\ta := 1\n\tif a > 0 {\n\t\tprint(a)\n\t}\n\t// Output: 1\n}\n")
-	good := "a := 1\nif a > 0 {\n\tprint(a)\n}\n"
+	example := page(exampleFile, "package p\n\nfunc Example() {\n\tadd(1)\n\t// Output: 1\n}\n\n// add adds.\nfunc add(n int) {\n\tprint(n)\n}\n")
+	good := "// add adds.\nfunc add(n int) {\n\tprint(n)\n}\n"
 	require.Empty(t, sample([]*source{example, page("README.md", fence+"go\n"+good+fence+"\n")}))
-	require.Len(t, sample([]*source{example, page("README.md", fence+"go\n"+strings.Replace(good, "1", "2", 1)+fence+"\n")}), 1)
-	require.Len(t, sample([]*source{example, page("README.md", "no sample")}), 1)
+	for name, text := range map[string]string{
+		"changed":    fence + "go\n" + strings.Replace(good, "print", "println", 1) + fence + "\n",
+		"cut":        fence + "go\n" + strings.TrimSuffix(good, "}\n") + fence + "\n",
+		"no code":    "no sample",
+		"two, a lie": fence + "go\n" + good + fence + "\n" + fence + "go\nfunc lie() {}\n" + fence + "\n",
+	} {
+		require.Len(t, sample([]*source{example, page("README.md", text)}), 1, name)
+	}
 }
