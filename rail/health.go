@@ -351,16 +351,16 @@ func (h *Health) silentSince(v Vitals, s Symptom) time.Duration {
 // acquit ends a suspicion once the lane has shown what it was missed for. Only something sent since counts where the
 // suspicion rests on other grounds than silence.
 func (h *Health) acquit(now time.Duration, v Vitals) {
-	var clear bool
+	var cleared bool
 	switch h.cause.Symptom {
 	case NoCarrier:
-		clear = v.Answered > h.accusedAt
+		cleared = v.Answered > h.accusedAt
 	case NoProgress:
-		clear = h.movedAt > h.accusedAt
+		cleared = h.movedAt > h.accusedAt
 	case NoAnswer, NoRoom:
-		clear = h.answeredAt > h.accusedAt
+		cleared = h.answeredAt > h.accusedAt
 	}
-	if clear {
+	if cleared {
 		h.cause = nil
 		h.clock, h.glanced = now, false
 	}

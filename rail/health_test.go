@@ -368,12 +368,12 @@ func TestHealthAlwaysSuspectsWithinItsLimitWhenAllIsSilent(t *testing.T) {
 func TestHealthLateLookNeverSuspects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := NewHealth(HealthConfig{}, time.Second)
-		now, due := time.Second, time.Second
+		due := time.Second
 		v := Vitals{RTT: ms, Answered: time.Second, Heard: time.Second}
 		verdict, lates := Healthy, 0
 		for range rapid.IntRange(1, 60).Draw(t, "looks") {
 			delay := time.Duration(rapid.IntRange(0, 300).Draw(t, "delay ms")) * ms
-			now = due + delay
+			now := due + delay
 			v.Busy = rapid.Bool().Draw(t, "busy")
 			if rapid.Bool().Draw(t, "ping") {
 				v.OldestPing = now

@@ -74,7 +74,7 @@ type (
 
 // Rail to endpoint (its parent).
 type (
-	// Joined: a generation carries work from now on. Rejoined and Outage say that the rail was down before.
+	// Joined says that a generation carries work from now on. Rejoined and Outage say that the rail was down before.
 	// Ramp is how its weight grows; the zero Ramp is full weight at once.
 	Joined struct {
 		Rail       wire.RailID
@@ -83,7 +83,7 @@ type (
 		Outage     time.Duration
 		Ramp       Ramp
 	}
-	// Broke: a generation, or a dial for one (Carried is false then), has failed, and has been judged.
+	// Broke says that a generation, or a dial for one (Carried is false then), has failed and has been judged.
 	Broke struct {
 		Rail       wire.RailID
 		Generation wire.Generation
@@ -91,12 +91,12 @@ type (
 		Failure    supervision.Failure
 		Directive  supervision.Directive
 	}
-	// GaveUp: the policy has stopped the rail for the endpoint's life.
+	// GaveUp says that the policy has stopped the rail for the endpoint's life.
 	GaveUp struct {
 		Rail    wire.RailID
 		Failure supervision.Failure
 	}
-	// Escalated: the policy wants the endpoint to end because of a failure.
+	// Escalated says that the policy wants the endpoint to end because of a failure.
 	Escalated struct {
 		Rail    wire.RailID
 		Failure supervision.Failure
@@ -105,7 +105,7 @@ type (
 
 // Endpoint to transport. Lane and Generation say whom it is for; Op is the endpoint's own.
 type (
-	// Put, Get and Serve (the data of a peer's get) offer an operation to one lane.
+	// Put offers an operation to one lane; so do Get, and Serve for the data of a peer's get.
 	Put struct {
 		Op         any
 		Lane       wire.RailID
