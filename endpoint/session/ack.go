@@ -164,7 +164,7 @@ func (g *Generation) measure(now time.Duration) {
 	dt := now - g.rateAt
 	bytes := g.ackedBy - g.rateFrom
 	// Ten milliseconds of a slow lane, or what a fast one carries in one go.
-	if bytes < 64<<10 || (dt < 10*time.Millisecond && (bytes < 1<<20 || dt < 200*time.Microsecond)) {
+	if bytes < uint64(min(64<<10, g.s.cfg.LaneBulk)) || (dt < 10*time.Millisecond && (bytes < 1<<20 || dt < 200*time.Microsecond)) {
 		return
 	}
 	sample := float64(bytes) / dt.Seconds()

@@ -140,13 +140,13 @@ func OptionsOf(seed uint64) Options {
 	o.MaxDelay = o.MinDelay * time.Duration(1+d.IntN(20))
 	o.MaxRate = o.MinRate * (1 + 4*d.Float64())
 	o.MaxBuffer = o.MinBuffer * (1 + d.IntN(16))
-	o.Session = sessionOf(d)
+	o.Session = sessionOf(d, &o)
 	o.Load = loadOf(d, &o)
 	o.Faults = faultsOf(d)
 	return o
 }
 
-func sessionOf(d draw) session.Config {
+func sessionOf(d draw, o *Options) session.Config {
 	c := session.Config{
 		MaxMessage: pick(d, uint64(64<<10), 256<<10, 1<<20),
 		MinChunk:   pick(d, 2<<10, 8<<10, 64<<10),
@@ -154,6 +154,9 @@ func sessionOf(d draw) session.Config {
 	}
 	c.MaxChunk = min(c.MinChunk*pick(d, 1, 4, 16), 1<<20)
 	c.LaneBulk = c.MaxChunk * pick(d, 1, 4, 8)
+	if o.MinDelay >= time.Millisecond { // one small chunk for each round trip would take for ever
+		c.LaneBulk = max(c.LaneBulk, 64<<10)
+	}
 	c.Window = pick(d, uint64(0), c.MaxMessage*2, 16<<20)
 	if c.Window == 0 {
 		c.Window = 1 // as small as it may be
