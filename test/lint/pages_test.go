@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"go/ast"
 	"os"
 	"path"
 	"regexp"
@@ -106,7 +107,9 @@ var ticked = regexp.MustCompile("`([^`\n]+)`")
 var (
 	goFile   = regexp.MustCompile(`^[a-z][a-zA-Z0-9_./-]*\.(go|proto|md|yml)$`)
 	testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)[A-Z][A-Za-z0-9_]*$`)
-	link     = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	// placed is a file with the names in it that a page points at.
+	placed = regexp.MustCompile("`([a-z][a-zA-Z0-9_./-]*\\.go)` \\(([A-Za-z0-9_., \n]+)\\)")
+	link   = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
 )
 
 // mentions finds files, tests and links on the pages that are not in the tree.
@@ -139,6 +142,13 @@ func mentions(files []*source) []finding {
 				found = append(found, finding{s.path, fmt.Sprintf("names the test %s, which is not there", word)})
 			}
 		}
+		for _, m := range placed.FindAllStringSubmatch(text, -1) {
+			for name := range strings.FieldsFuncSeq(m[2], func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
+				if names := declared(files, m[1]); names != nil && !names[name] {
+					found = append(found, finding{s.path, fmt.Sprintf("names %s in %s, which is not there", name, m[1])})
+				}
+			}
+		}
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if to := path.Join(s.dir(), m[1]); !strings.Contains(m[1], "://") && !have[to] {
 				found = append(found, finding{s.path, fmt.Sprintf("links to %s, which is not there", m[1])})
@@ -146,6 +156,30 @@ func mentions(files []*source) []finding {
 		}
 	}
 	return found
+}
+
+// declared gives the functions and types of a file, methods also as Type.Method; nil where the file is not there.
+func declared(files []*source, name string) map[string]bool {
+	for _, s := range files {
+		if s.path != name || s.file == nil {
+			continue
+		}
+		names := make(map[string]bool)
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				names[d.Name.Name], names[functionName(d)] = true, true
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if t, ok := spec.(*ast.TypeSpec); ok {
+						names[t.Name.Name] = true
+					}
+				}
+			}
+		}
+		return names
+	}
+	return nil
 }
 
 func isPage(s *source) bool {
@@ -258,6 +292,8 @@ func TestPagesCatch(t *testing.T) {
 		"all there":    {"see `rail/x_test.go`, `TestHere`, [it](../rail/x_test.go) and [a page](https://example.org/x)", ""},
 		"no such file": {"see `rail/y.go`", "names the file rail/y.go"},
 		"no such test": {"see `TestThere`", "names the test TestThere"},
+		"a function":   {"see `rail/x_test.go` (TestHere)", ""},
+		"no such name": {"see `rail/x_test.go` (TestHere, thing)", "names thing in rail/x_test.go"},
 		"a dead link":  {"see [it](y.md)", "links to y.md"},
 	} {
 		t.Run(name, func(t *testing.T) {

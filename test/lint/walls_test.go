@@ -47,7 +47,7 @@ var testModules = []string{"github.com/stretchr/testify", "go.uber.org/goleak", 
 
 // programs import what users can import, and the modules named. Their own internal packages are theirs.
 var programs = map[string]wall{
-	"cmd": {modules: []string{protoactor, protobuf, zap, xsys, cobra}},
+	"cmd": {modules: []string{protoactor, protobuf, zap, xsys, netlink, cobra}},
 	// An example shows what an application does: it has no business in the protocol.
 	"examples": {own: []string{"actors", "endpoint", "rail", "rma", "supervision"}, modules: []string{protoactor, protobuf, zap}},
 }
