@@ -97,7 +97,7 @@ func (a *endpointActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *operation:
 		e.starting.Add(-1)
-		e.locked(func(now time.Duration) { e.s.Start(now, &m.s) })
+		a.begin(m)
 	case *takeBack:
 		e.starting.Add(-1)
 		e.locked(func(now time.Duration) { e.s.Cancel(now, &m.o.s) })
@@ -200,7 +200,18 @@ func (a *endpointActor) ask(ctx actor.Context, id uint64, kind rma.OpKind, key r
 	o.reply, o.id = sender, id
 	a.asked[name] = o
 	e.starting.Add(1) // until its Done is sent
-	e.locked(func(now time.Duration) { e.s.Start(now, &o.s) })
+	a.begin(o)
+}
+
+// begin hands an operation to the session.
+func (a *endpointActor) begin(o *operation) {
+	e := a.e
+	var idle []*actor.PID
+	e.locked(func(now time.Duration) {
+		idle = e.working(now)
+		e.s.Start(now, &o.s)
+	})
+	e.probe(idle)
 }
 
 func (a *endpointActor) cancelAsked(ctx actor.Context, id uint64) {

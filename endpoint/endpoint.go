@@ -52,6 +52,7 @@ type Endpoint struct {
 	armed       time.Duration // when timer fires; 0: not armed
 	ended       error
 	leaving     bool
+	lastWork    time.Duration // when the application last asked for something
 	lastFailure error
 	pending     map[pendingKey]*link // joined, and not yet attached
 
@@ -170,6 +171,32 @@ func (e *Endpoint) release() {
 		e.spare = fx[:0]
 	}
 	e.mu.Unlock()
+}
+
+// idleAfter is how long nothing must have been asked for until new work makes the rails beat at once.
+const idleAfter = time.Second
+
+// working notes that the application asks for something. It gives the rails that have been idle: to be probed once the
+// lock is released, so that one that fell silent meanwhile is noticed now. Called with the lock held.
+func (e *Endpoint) working(now time.Duration) []*actor.PID {
+	idle := now-e.lastWork > idleAfter
+	e.lastWork = now
+	if !idle {
+		return nil
+	}
+	var pids []*actor.PID
+	for _, r := range e.rails {
+		if r != nil && r.pid != nil {
+			pids = append(pids, r.pid)
+		}
+	}
+	return pids
+}
+
+func (e *Endpoint) probe(rails []*actor.PID) {
+	for _, pid := range rails {
+		e.root.Send(pid, &rail.Probe{})
+	}
 }
 
 // arm sets the timer to the session's next deadline. Called with the lock held.

@@ -90,8 +90,11 @@ func (e *Endpoint) send(m *Outgoing) error {
 	}
 	msg := session.Message{Target: m.Target.resolve(e.s), Sender: m.Sender.resolve(e.s), Type: m.Type.resolve(e.s),
 		System: m.System, Headers: m.Headers, Payload: m.Payload}
-	err := e.s.Send(e.m.now(), &msg)
+	now := e.m.now()
+	idle := e.working(now)
+	err := e.s.Send(now, &msg)
 	e.release()
+	e.probe(idle)
 	return err
 }
 
