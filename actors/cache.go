@@ -5,10 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// cache remembers about limit values, those asked for lately first. It may forget anything at any time: what it
-// holds must be cheap to make again. All methods may be called from any goroutine; a hit takes no lock.
+// cache remembers about limit values, those asked for lately first. It may forget anything at any
+// time: what it holds must be cheap to make again. All methods may be called from any goroutine; a
+// hit takes no lock.
 //
-// Invariant: young and old together hold at most 2*limit values and as many more as there are goroutines in put.
+// Invariant: young and old together hold at most 2*limit values and as many more as there are
+// goroutines in put.
 type cache[K comparable, V any] struct {
 	limit int64
 	// mu is held to change the generations.

@@ -25,22 +25,25 @@ const (
 	DefaultMaxMessage  = 64 << 20
 )
 
-// ErrConfig is wrapped by every error of Start about a Config. The text names the field and its value.
+// ErrConfig is wrapped by every error of Start about a Config. The text names the field and its
+// value.
 var ErrConfig = errors.New("node settings refused")
 
-// Config says how a node is reached and what it bears. The zero value is usable: every field's zero is a
-// documented default. Bad values are refused by Start, never corrected. It is not changed after Start.
+// Config says how a node is reached and what it bears. The zero value is usable: every field's zero
+// is a documented default. Bad values are refused by Start, never corrected. It is not changed
+// after Start.
 type Config struct {
-	// Rails are the local cards that carry this node, one binding each: rail.TCP("10.0.0.1:7400"). Empty: every
-	// usable card that is found, each at a port that the system chooses; loopback, where there is none.
-	// A node that others are to find by a known address names its rails.
+	// Rails are the local cards that carry this node, one binding each: rail.TCP("10.0.0.1:7400").
+	// Empty: every usable card that is found, each at a port that the system chooses; loopback,
+	// where there is none. A node that others are to find by a known address names its rails.
 	Rails []rail.Binding
 	// Name is shown in logs and dashboards. Empty: the node's address.
 	Name string
-	// Advertise is the address in this node's PIDs, "host:port" as peers dial it. Empty: the first rail's.
+	// Advertise is the address in this node's PIDs, "host:port" as peers dial it. Empty: the first
+	// rail's.
 	Advertise string
-	// Secret is shared by all nodes: who does not know it gets in nowhere. Empty: none, and then a session is
-	// only protected from strangers who cannot read its traffic.
+	// Secret is shared by all nodes: who does not know it gets in nowhere. Empty: none, and then a
+	// session is only protected from strangers who cannot read its traffic.
 	Secret []byte
 	// TLS and RequireTLS are not built yet; Start refuses them.
 	TLS        *tls.Config
@@ -50,11 +53,11 @@ type Config struct {
 	Policy supervision.Policy
 	// OutageLimit is how long an endpoint outlives its last rail. 0: 30 s.
 	OutageLimit time.Duration
-	// CancelWait bounds the wait for the verdict on a canceled operation where the context is the one that
-	// was canceled. 0: 5 s.
+	// CancelWait bounds the wait for the verdict on a canceled operation where the context is the
+	// one that was canceled. 0: 5 s.
 	CancelWait time.Duration
-	// SendWait is how long a plain Send waits for room in the peer's window; after that the message is a dead
-	// letter whose cause is rma.ErrWindowFull. 0: 5 s.
+	// SendWait is how long a plain Send waits for room in the peer's window; after that the message
+	// is a dead letter whose cause is rma.ErrWindowFull. 0: 5 s.
 	SendWait time.Duration
 	// Health sets the heartbeats of rails; zero fields are its own defaults.
 	Health rail.HealthConfig
@@ -73,15 +76,18 @@ type Config struct {
 
 	// Kinds is what peers may spawn here. Remote spawn is not built yet; Start refuses them.
 	Kinds map[string]*actor.Props
-	// Transports are kinds of rail beside those that are built in ("tcp"), for bindings that name them.
+	// Transports are kinds of rail beside those that are built in ("tcp"), for bindings that name
+	// them.
 	Transports []rail.Kind
-	// RailProps and TransportProps let users add middleware to the actors of rails and transports. Nil: as they are.
+	// RailProps and TransportProps let users add middleware to the actors of rails and transports.
+	// Nil: as they are.
 	RailProps, TransportProps func(*actor.Props) *actor.Props
 	// Logger gets the framework's log. Nil: nothing is logged.
 	Logger *zap.Logger
 }
 
-// withDefaults checks everything that can be checked without touching the network, and fills zeros in.
+// withDefaults checks everything that can be checked without touching the network, and fills zeros
+// in.
 func (c Config) withDefaults() (Config, error) {
 	if err := c.checkNotBuilt(); err != nil {
 		return c, err
@@ -113,7 +119,8 @@ func (c Config) withDefaults() (Config, error) {
 func (c *Config) checkNotBuilt() error {
 	switch {
 	case c.TLS != nil:
-		return refused("TLS", "set", "TLS is not built yet: leave it nil, set Secret, and keep the rails on networks you trust")
+		return refused("TLS", "set",
+			"TLS is not built yet: leave it nil, set Secret, and keep the rails on networks you trust")
 	case c.RequireTLS:
 		return refused("RequireTLS", true, "TLS is not built yet, so no peer could fulfil it: leave it false")
 	case len(c.Kinds) > 0:
@@ -164,7 +171,8 @@ func (c *Config) checkLimits() error {
 	}
 	if need := windowFor(c.MaxMessage); c.Window != 0 && c.Window < need {
 		return refused("Window", c.Window,
-			fmt.Sprintf("at least %d, to let messages of MaxMessage (%d) through; or 0 for the default", need, c.MaxMessage))
+			fmt.Sprintf("at least %d, to let messages of MaxMessage (%d) through; or 0 for the default",
+				need, c.MaxMessage))
 	}
 	_, err := c.session().WithDefaults()
 	if err != nil {
@@ -232,7 +240,7 @@ func checkAdvertise(address string) error {
 		return refused("Advertise", address, "peers need a port from 1 to 65535")
 	}
 	if ip := net.ParseIP(host); host == "" || (ip != nil && ip.IsUnspecified()) {
-		return refused("Advertise", address, "peers cannot dial an unspecified host: give the one that they reach")
+		return refused("Advertise", address, "peers cannot dial an unspecified host: give one that they reach")
 	}
 	return nil
 }

@@ -22,18 +22,21 @@ var ErrBadMessage = errors.New("the peer's message lacks a target, a type or an 
 // ErrReserved: peers have nothing to say to the actors that this framework itself consists of.
 var ErrReserved = errors.New("that actor belongs to the framework and takes no messages from other nodes")
 
-// reservedPrefix begins the ids of the framework's own actors: the endpoints', their rails' and transports'.
+// reservedPrefix begins the ids of the framework's own actors: the endpoints', their rails' and
+// transports'.
 const reservedPrefix = "railyard-$"
 
-// Deliver implements endpoint.Host: a message for an actor of this node. It runs in a connection's reader.
+// Deliver implements endpoint.Host: a message for an actor of this node. It runs in a connection's
+// reader.
 //
 // Invariant: it waits for nothing, and whatever the message is, it costs that message alone.
 func (n *Node) Deliver(from *endpoint.Endpoint, d *session.Delivery) {
 	n.awaitStart()
 	defer func() {
 		if value := recover(); value != nil {
-			n.log.Error("panic while a message was delivered (a bug in the receiving actor's mailbox or dispatcher)",
-				zap.Stringer("target", d.Target), zap.Any("panic", value), zap.ByteString("stack", debug.Stack()))
+			n.log.Error("panic while a message was delivered (a bug in the actor's mailbox or dispatcher)",
+				zap.Stringer("target", d.Target), zap.Any("panic", value),
+				zap.ByteString("stack", debug.Stack()))
 			n.refuse(from, d, &rail.PanicError{Value: value})
 		}
 		if d.Cost > 0 {
@@ -71,7 +74,8 @@ func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
 		n.system.Root.Send(target, message)
 		return nil
 	}
-	n.system.Root.Send(target, &actor.MessageEnvelope{Header: headers, Message: message, Sender: n.senderOfDelivery(d)})
+	n.system.Root.Send(target,
+		&actor.MessageEnvelope{Header: headers, Message: message, Sender: n.senderOfDelivery(d)})
 	return nil
 }
 
@@ -119,12 +123,14 @@ func (n *Node) refuse(from *endpoint.Endpoint, d *session.Delivery, cause error)
 	u := &Undecoded{Type: d.Type.String(), Size: len(d.Payload), Cause: cause}
 	n.events.Publish(rail.Event{Kind: rail.MessageRefused, Peer: from.Address(),
 		Cause: fmt.Errorf("message for %q: %w", d.Target.String(), cause)})
-	n.log.Debug("message refused", zap.String("peer", from.Address()), zap.Stringer("target", d.Target), zap.Error(cause))
+	n.log.Debug("message refused", zap.String("peer", from.Address()),
+		zap.Stringer("target", d.Target), zap.Error(cause))
 	n.system.DeadLetter.SendUserMessage(n.system.NewLocalPID(d.Target.String()),
 		&actor.MessageEnvelope{Message: u, Sender: n.senderOfDelivery(d)})
 }
 
-// EndpointUp implements endpoint.Host. What has waited for the endpoint learns of it in peer.settleLater.
+// EndpointUp implements endpoint.Host. What has waited for the endpoint learns of it in
+// peer.settleLater.
 func (n *Node) EndpointUp(*endpoint.Endpoint) {}
 
 // EndpointDown implements endpoint.Host.
@@ -149,8 +155,9 @@ func (n *Node) Marshal(pid rma.PID, message any) (*endpoint.Outgoing, error) {
 	return &o.Outgoing, nil
 }
 
-// localPID gives the PID of an actor of ours; for actors that are there it remembers it, with the process that it
-// stands for. PIDs notice when an actor has died, which they cannot for other processes: those are looked up.
+// localPID gives the PID of an actor of ours; for actors that are there it remembers it, with the
+// process that it stands for. PIDs notice when an actor has died, which they cannot for other
+// processes: those are looked up.
 func (n *Node) localPID(id string) *actor.PID {
 	if pid, ok := n.targets.get(id); ok {
 		return pid

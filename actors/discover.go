@@ -15,8 +15,8 @@ func discover() ([]rail.Binding, error) {
 	return bindingsOf(devices), nil
 }
 
-// bindingsOf gives one rail a usable card, at a port that the system chooses. A host that has none still gets its
-// nodes together: over loopback.
+// bindingsOf gives one rail a usable card, at a port that the system chooses. A host that has none
+// still gets its nodes together: over loopback.
 func bindingsOf(devices []rail.Device) []rail.Binding {
 	var bindings []rail.Binding
 	for _, d := range devices {

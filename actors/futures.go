@@ -70,8 +70,8 @@ func (f *futures) answered(id string) {
 	f.mu.Unlock()
 }
 
-// settle binds the futures whose requests have waited for a connection to p. Where there is none (e is nil) the
-// requests come back as dead letters, which answer them.
+// settle binds the futures whose requests have waited for a connection to p. Where there is none (e
+// is nil) the requests come back as dead letters, which answer them.
 func (f *futures) settle(p *peer, e *endpoint.Endpoint) {
 	f.mu.Lock()
 	for id, w := range f.waiting {

@@ -88,7 +88,8 @@ type received struct {
 	headers map[string]string
 }
 
-// inbox spawns an actor that hands everything but lifecycle messages over, and answers a StringValue with it.
+// inbox spawns an actor that hands everything but lifecycle messages over, and answers a
+// StringValue with it.
 func (n testNode) inbox(t testing.TB, name string) (*actor.PID, <-chan received) {
 	t.Helper()
 	to := make(chan received, 4096)

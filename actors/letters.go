@@ -22,8 +22,9 @@ func letterOf(message any) letter {
 	return letter{header: header, message: m, sender: sender}
 }
 
-// MessageUndelivered is published to the actor system's EventStream for every message of this node that does
-// not reach, or may not have reached, its target at a peer. The dead letter for the same message follows it.
+// MessageUndelivered is published to the actor system's EventStream for every message of this node
+// that does not reach, or may not have reached, its target at a peer. The dead letter for the same
+// message follows it.
 type MessageUndelivered struct {
 	// Target is whom it was for, Sender who sent it (nil: nobody who said so).
 	Target, Sender *actor.PID
@@ -47,10 +48,11 @@ func (u *Undecoded) String() string {
 	return fmt.Sprintf("undecoded message(type %q, %d bytes): %v", u.Type, u.Size, u.Cause)
 }
 
-// undelivered makes a dead letter of a message that does not leave this node, with the cause beside it. The
-// dead letter process answers the sender, as it does for local ones.
+// undelivered makes a dead letter of a message that does not leave this node, with the cause beside
+// it. The dead letter process answers the sender, as it does for local ones.
 func (n *Node) undelivered(target *actor.PID, l letter, cause error) {
-	n.system.EventStream.Publish(&MessageUndelivered{Target: target, Sender: l.sender, Message: l.message, Cause: cause})
+	n.system.EventStream.Publish(
+		&MessageUndelivered{Target: target, Sender: l.sender, Message: l.message, Cause: cause})
 	if l.system {
 		n.system.DeadLetter.SendSystemMessage(target, l.message)
 		return
@@ -79,7 +81,8 @@ func (n *Node) Undelivered(to *endpoint.Endpoint, m *endpoint.Outgoing, err erro
 	}
 }
 
-// addressOf gives the peer's address: the endpoint's, or, where there never was one, that of the process that sent.
+// addressOf gives the peer's address: the endpoint's, or, where there never was one, that of the
+// process that sent.
 func (n *Node) addressOf(to *endpoint.Endpoint, m *endpoint.Outgoing) (address string) {
 	if to != nil {
 		return to.Address()

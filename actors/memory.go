@@ -32,9 +32,11 @@ func (a *arena) alloc(size int) ([]byte, error) {
 	if a.closed {
 		return nil, fmt.Errorf("%w: %w", ErrAlloc, rma.ErrShutdown)
 	}
-	mem, err := unix.Mmap(-1, 0, (size+page-1)/page*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	mem, err := unix.Mmap(-1, 0, (size+page-1)/page*page,
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the system refused %d bytes (see its limits on memory): %w", ErrAlloc, size, err)
+		return nil, fmt.Errorf("%w: the system refused %d bytes (see its limits on memory): %w",
+			ErrAlloc, size, err)
 	}
 	a.maps = append(a.maps, mem)
 	return mem[:size:size], nil

@@ -132,7 +132,8 @@ func TestPIDsWithOurOwnAddressesAreLocal(t *testing.T) {
 	require.ErrorIs(t, err, rma.ErrNoRoute)
 }
 
-// An actor that was spawned before Start has a PID without the node's address; peers must be able to answer it.
+// An actor that was spawned before Start has a PID without the node's address; peers must be able
+// to answer it.
 func TestActorsSpawnedBeforeStart(t *testing.T) {
 	sys := quietSystem()
 	to := make(chan received, 16)
@@ -233,7 +234,8 @@ func TestAMessageOverTheLimit(t *testing.T) {
 	require.NoError(t, e.Err())
 }
 
-// Two actors flood each other from inside Receive, through windows that hold little more than one message.
+// Two actors flood each other from inside Receive, through windows that hold little more than one
+// message.
 func TestSendsFromReceiveDoNotDeadlock(t *testing.T) {
 	const rounds = 500
 	small := func(c *Config) { c.MaxMessage, c.Window = 64<<10, 64<<10*5/4+128<<10 }
@@ -309,7 +311,8 @@ func TestNodeSend(t *testing.T) {
 	require.Contains(t, err.Error(), "struct { X int }")
 }
 
-// A plain Send that finds no room for SendWait becomes a dead letter that says so; Node.Send an error.
+// A plain Send that finds no room for SendWait becomes a dead letter that says so; Node.Send an
+// error.
 func TestAFullWindow(t *testing.T) {
 	const size = 1 << 20
 	a := node(t, func(c *Config) { c.SendWait, c.MaxMessage, c.Window = 20*time.Millisecond, size+64, 2*size })

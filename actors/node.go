@@ -18,7 +18,8 @@ import (
 )
 
 // ErrSystemInUse: an actor system carries one node in its life, since its PIDs have one address.
-var ErrSystemInUse = errors.New("this actor system has a node already, or had one: make a new system for another node")
+var ErrSystemInUse = errors.New("this actor system has a node already, or had one: " +
+	"make a new system for another node")
 
 // ErrNoTarget: a PID that names nobody.
 var ErrNoTarget = errors.New("the target PID is nil or has no id: give the PID of an actor")
@@ -26,8 +27,8 @@ var ErrNoTarget = errors.New("the target PID is nil or has no id: give the PID o
 // protoactorLocal is the address of PIDs made before the system had one.
 const protoactorLocal = "nonhost"
 
-// Node is an actor system on the network. Its actors send to PIDs of other nodes as to their own. All methods may be called
-// from any goroutine.
+// Node is an actor system on the network. Its actors send to PIDs of other nodes as to their own.
+// All methods may be called from any goroutine.
 //
 // Owner: whoever called Start, who ends it with Shutdown.
 type Node struct {
@@ -69,11 +70,12 @@ func (n *Node) ExtensionID() extensions.ExtensionID { return extensionID }
 // starting lets one Start at a time look whether a system is free.
 var starting sync.Mutex
 
-// Start puts the actor system on the network: it listens on every rail, gives the system its address, and lets PIDs
-// of other nodes resolve. Start it before actors send; from then on system.Root, Spawn, Send, Request and Watch are
-// protoactor's own.
+// Start puts the actor system on the network: it listens on every rail, gives the system its
+// address, and lets PIDs of other nodes resolve. Start it before actors send; from then on
+// system.Root, Spawn, Send, Request and Watch are protoactor's own.
 //
-// Errors wrap ErrConfig and name the field and its value, or are ErrSystemInUse; nothing is left open then.
+// Errors wrap ErrConfig and name the field and its value, or are ErrSystemInUse; nothing is left
+// open then.
 func Start(system *actor.ActorSystem, cfg Config) (*Node, error) {
 	if system == nil {
 		return nil, refused("system", nil, "give the actor system that is to be reached: actor.NewActorSystem()")
@@ -110,8 +112,8 @@ func newNode(system *actor.ActorSystem, cfg Config) *Node {
 	return n
 }
 
-// open starts the network side. Peers may call before it returns: the system has its address by then, if
-// anybody could know it.
+// open starts the network side. Peers may call before it returns: the system has its address by
+// then, if anybody could know it.
 func (n *Node) open() error {
 	registry := n.system.ProcessRegistry
 	before := registry.Address
@@ -216,8 +218,8 @@ func (n *Node) Address() string { return n.address }
 // Events tells what happens to rails and endpoints.
 func (n *Node) Events() *rail.Events { return n.events }
 
-// Connect gives the endpoint of the node at address, any one of its addresses, once a rail to it is up. The first send
-// to a PID of that node does the same by itself.
+// Connect gives the endpoint of the node at address, any one of its addresses, once a rail to it is
+// up. The first send to a PID of that node does the same by itself.
 //
 // Errors: rma.ErrNoRoute, rma.ErrShutdown, rma.ErrPeerRestarted, ctx's.
 func (n *Node) Connect(ctx context.Context, address string) (*endpoint.Endpoint, error) {
@@ -233,10 +235,10 @@ func (n *Node) Connect(ctx context.Context, address string) (*endpoint.Endpoint,
 	return n.manager().Connect(ctx, address)
 }
 
-// Send sends to any PID, and waits for room in the peer's window until ctx ends. Nil: the message will arrive exactly
-// once, or come back as a dead letter. With an error it is not sent, and there is no dead letter: rma.ErrWindowFull,
-// rma.ErrTooLarge, rma.ErrShutdown, ErrNotProtobuf, ErrNoTarget. A message in an actor.MessageEnvelope takes its headers and
-// sender along.
+// Send sends to any PID, and waits for room in the peer's window until ctx ends. Nil: the message
+// will arrive exactly once, or come back as a dead letter. With an error it is not sent, and there
+// is no dead letter: rma.ErrWindowFull, rma.ErrTooLarge, rma.ErrShutdown, ErrNotProtobuf,
+// ErrNoTarget. A message in an actor.MessageEnvelope takes its headers and sender along.
 func (n *Node) Send(ctx context.Context, pid *actor.PID, message any) error {
 	if pid == nil || pid.Id == "" {
 		return ErrNoTarget
@@ -248,21 +250,24 @@ func (n *Node) Send(ctx context.Context, pid *actor.PID, message any) error {
 	return n.peer(pid.Address).process(pid.Id).sendWithin(ctx, letterOf(message))
 }
 
-// Register makes buf a region, which peers write and read with its key until it is revoked. buf must stay where it is
-// and be used for nothing else until Region.Revoke or Shutdown has returned.
+// Register makes buf a region, which peers write and read with its key until it is revoked. buf
+// must stay where it is and be used for nothing else until Region.Revoke or Shutdown has returned.
 //
-// Errors: rma.ErrEmptyRegion, rma.ErrNoRights, rma.ErrTooManyRegions, rma.ErrEntropy, rma.ErrShutdown.
+// Errors: rma.ErrEmptyRegion, rma.ErrNoRights, rma.ErrTooManyRegions, rma.ErrEntropy,
+// rma.ErrShutdown.
 func (n *Node) Register(buf []byte, rights rma.Rights) (*rma.Region, error) {
 	return n.manager().Regions().Register(buf, rights)
 }
 
-// Alloc gives size bytes of zeros, page-aligned and outside the Go heap, where the garbage collector does not look. They
-// are unmapped by Shutdown: nobody may touch them after it. The error wraps ErrAlloc.
+// Alloc gives size bytes of zeros, page-aligned and outside the Go heap, where the garbage
+// collector does not look. They are unmapped by Shutdown: nobody may touch them after it. The error
+// wraps ErrAlloc.
 func (n *Node) Alloc(size int) ([]byte, error) { return n.memory.alloc(size) }
 
-// Shutdown ends the node: what was sent is drained, peers hear goodbye, open operations and watches learn of the end, regions
-// are revoked, and no goroutine, socket or mapping is left. The actor system itself goes on, without a network. An
-// error says that ctx ended before all was drained; memory from Alloc is then left mapped.
+// Shutdown ends the node: what was sent is drained, peers hear goodbye, open operations and watches
+// learn of the end, regions are revoked, and no goroutine, socket or mapping is left. The actor
+// system itself goes on, without a network. An error says that ctx ended before all was drained;
+// memory from Alloc is then left mapped.
 //
 // Each call gives what the first one gave, after it has ended.
 func (n *Node) Shutdown(ctx context.Context) error {

@@ -203,8 +203,8 @@ func descriptors(t testing.TB) int {
 	return len(list)
 }
 
-// Each round makes two nodes with two rails, uses everything, and leaves no descriptor, mapping or goroutine (which
-// TestMain looks for).
+// Each round makes two nodes with two rails, uses everything, and leaves no descriptor, mapping or
+// goroutine (which TestMain looks for).
 func TestShutdownLeaksNothing(t *testing.T) {
 	round := func() {
 		systems := [2]*actor.ActorSystem{quietSystem(), quietSystem()}
@@ -271,7 +271,8 @@ func TestShutdownWithoutTime(t *testing.T) {
 	require.Equal(t, n.Shutdown(context.Background()), n.err, "the same again")
 }
 
-// Users add middleware to the framework's actors, and a panic in there is judged, rerouted and forgotten.
+// Users add middleware to the framework's actors, and a panic in there is judged, rerouted and
+// forgotten.
 func TestRailsAndTransportsTakeMiddleware(t *testing.T) {
 	var rails, transports atomic.Int64
 	var broken atomic.Bool

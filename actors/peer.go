@@ -44,8 +44,8 @@ func (n *Node) peer(address string) *peer {
 	return p.(*peer)
 }
 
-// process gives the Process of a remote actor. PIDs keep it for ever, so it depends on nothing that ends before the
-// node does. Those of futures are used once and not remembered.
+// process gives the Process of a remote actor. PIDs keep it for ever, so it depends on nothing that
+// ends before the node does. Those of futures are used once and not remembered.
 func (p *peer) process(id string) *process {
 	if isFuture(id) {
 		return newProcess(p, id)
@@ -75,15 +75,16 @@ func (p *peer) typeName(name protoreflect.FullName) *endpoint.Ref {
 	return p.types.put(name, endpoint.NewRef(string(name)))
 }
 
-// settleLater finds out which endpoint carries what has just been sent, where there was none yet: watches and
-// futures need to know whose end concerns them.
+// settleLater finds out which endpoint carries what has just been sent, where there was none yet:
+// watches and futures need to know whose end concerns them.
 func (p *peer) settleLater() {
 	if !p.settling.CompareAndSwap(false, true) {
 		return
 	}
 	started := p.node.track(func() {
 		e, err := p.node.manager().Connect(p.node.ctx, p.address)
-		// Whoever comes after this line starts another goroutine; whoever came before is in the tables.
+		// Whoever comes after this line starts another goroutine; whoever came before is in the
+		// tables.
 		p.settling.Store(false)
 		if err != nil {
 			e = nil
@@ -97,7 +98,8 @@ func (p *peer) settleLater() {
 	}
 }
 
-// leadsTo tells whether messages to this address go to that endpoint now, or went there by its own name.
+// leadsTo tells whether messages to this address go to that endpoint now, or went there by its own
+// name.
 func (p *peer) leadsTo(e *endpoint.Endpoint) bool {
 	return p.address == e.Address() || p.route.Endpoint() == e
 }

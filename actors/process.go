@@ -16,8 +16,8 @@ import (
 	"railyard/wire"
 )
 
-// process stands for one actor of a peer in this actor system: what is sent to its PID comes here, in the
-// sender's goroutine, and is written into the peer's stream from here.
+// process stands for one actor of a peer in this actor system: what is sent to its PID comes here,
+// in the sender's goroutine, and is written into the peer's stream from here.
 //
 // It remembers the type and the sender of the last message, which the next one mostly has as well.
 type process struct {
@@ -49,7 +49,8 @@ func newProcess(p *peer, id string) *process {
 	return &process{peer: p, id: id, target: target}
 }
 
-// SendUserMessage implements actor.Process. It waits, Config.SendWait at most, while the peer's window is full.
+// SendUserMessage implements actor.Process. It waits, Config.SendWait at most, while the peer's
+// window is full.
 func (p *process) SendUserMessage(pid *actor.PID, message any) {
 	l := letterOf(message)
 	if err := p.send(l); err != nil {
@@ -121,8 +122,8 @@ func (p *process) sendWithin(ctx context.Context, l letter) error {
 	return p.peer.route.Send(ctx, &o.Outgoing)
 }
 
-// mustNotWait: the dead letter process answers in the goroutine that met the dead letter, which may be a
-// connection's reader. It waits for nothing.
+// mustNotWait: the dead letter process answers in the goroutine that met the dead letter, which may
+// be a connection's reader. It waits for nothing.
 func mustNotWait(l letter) bool {
 	_, answer := l.message.(*actor.DeadLetterResponse)
 	return answer
@@ -145,7 +146,8 @@ var outgoings = sync.Pool{New: func() any { return new(outgoing) }}
 
 func takeOutgoing() *outgoing { return outgoings.Get().(*outgoing) }
 
-// free gives the memory back. The endpoint keeps none of it: what is larger is in memory of its own.
+// free gives the memory back. The endpoint keeps none of it: what is larger is in memory of its
+// own.
 func (o *outgoing) free() {
 	o.Outgoing = endpoint.Outgoing{}
 	outgoings.Put(o)

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child is a node with an actor "echo" and a region; it says its address and key, and ends when its input does.
+// child is a node with an actor "echo" and a region; it says its address and key, and ends when its
+// input does.
 func child(rails string) int {
 	cfg := loopback(0)
 	cfg.Rails = []rail.Binding{rail.TCP(rails)}
@@ -78,7 +79,8 @@ type childNode struct {
 	key     rma.Key
 }
 
-// startChild starts one at address ("127.0.0.1:0": any port); the test kills it at its end at the latest.
+// startChild starts one at address ("127.0.0.1:0": any port); the test kills it at its end at the
+// latest.
 func startChild(t *testing.T, address string) *childNode {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

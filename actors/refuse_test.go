@@ -16,7 +16,8 @@ import (
 	"railyard/rma"
 )
 
-// foreign makes a message of a type that this program has not registered: pkg.name, with one field of bytes.
+// foreign makes a message of a type that this program has not registered: pkg.name, with one field
+// of bytes.
 func foreign(t testing.TB, pkg, name string, value []byte) proto.Message {
 	t.Helper()
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
@@ -54,7 +55,8 @@ func TestDeadLettersForUnknownNames(t *testing.T) {
 	require.Equal(t, "after", textOf(t, next(t, got, "what comes after").message))
 }
 
-// A type that the receiver does not know, and a payload that does not decode, cost that message and nothing else.
+// A type that the receiver does not know, and a payload that does not decode, cost that message and
+// nothing else.
 func TestWhatTheReceiverCannotRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		message proto.Message
@@ -142,7 +144,8 @@ func TestWhatTheSenderCannotWrite(t *testing.T) {
 	require.Equal(t, "after", textOf(t, next(t, got, "what comes after").message))
 }
 
-// Peers can stop each other's actors, as protoactor lets them, but not those that the framework consists of.
+// Peers can stop each other's actors, as protoactor lets them, but not those that the framework
+// consists of.
 func TestPeersDoNotReachTheFramework(t *testing.T) {
 	a, b := node(t), node(t)
 	_, got := b.inbox(t, "inbox")

@@ -244,7 +244,8 @@ func TestOperationsFromInsideAnActor(t *testing.T) {
 	}
 }
 
-// Everything open ends with one typed error when the peer dies, and again works with its next incarnation.
+// Everything open ends with one typed error when the peer dies, and again works with its next
+// incarnation.
 func TestPeerRestarted(t *testing.T) {
 	c := startChild(t, "127.0.0.1:0")
 	a := node(t, func(cfg *Config) { cfg.OutageLimit = 20 * time.Second })

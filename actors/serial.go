@@ -89,7 +89,8 @@ func (c *codec) lookUp(name string) (protoreflect.MessageType, error) {
 	return c.types.put(name, mt), nil
 }
 
-// appendHeaders writes headers behind b, sorted by key: each is a key and a value, with their lengths before them.
+// appendHeaders writes headers behind b, sorted by key: each is a key and a value, with their
+// lengths before them.
 func appendHeaders(b []byte, headers actor.ReadonlyMessageHeader) []byte {
 	keys := headers.Keys()
 	slices.Sort(keys)
@@ -121,7 +122,8 @@ func parseHeaders(b []byte) (map[string]string, error) {
 	return headers, nil
 }
 
-// tooLarge is said before anything is allocated, where protobuf itself could not encode the message.
+// tooLarge is said before anything is allocated, where protobuf itself could not encode the
+// message.
 func tooLarge(m proto.Message, size int) error {
 	return fmt.Errorf("message of type %T has %d bytes; at most %d travel in one message: %w",
 		m, size, maxMaxMessage, rma.ErrTooLarge)

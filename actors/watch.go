@@ -8,15 +8,18 @@ import (
 	"railyard/endpoint"
 )
 
-// watches are the local actors that watch actors of peers. The peer's actor tells them when it stops; when the
-// endpoint ends, this table does.
+// watches are the local actors that watch actors of peers. The peer's actor tells them when it
+// stops; when the endpoint ends, this table does.
 //
-// Invariant: a watch leaves the table exactly once, and whoever takes it out tells the watcher, unless that was Unwatch.
-// Invariant: size counts the watches in byName; those of watchers that have stopped are at most half of them, or minSweep.
+// Invariant: a watch leaves the table exactly once, and whoever takes it out tells the watcher,
+// unless that was Unwatch.
+// Invariant: size counts the watches in byName; those of watchers that have stopped are at most
+// half of them, or minSweep.
 type watches struct {
 	node *Node
 	mu   sync.Mutex
-	// byName has mostly one element a key: actors of two peers, or one by two addresses, may have the same id.
+	// byName has mostly one element a key: actors of two peers, or one by two addresses, may have
+	// the same id.
 	byName  map[watchName][]*watch
 	size    int
 	sweepAt int
@@ -42,7 +45,8 @@ func (w *watch) endedBy(e *endpoint.Endpoint) bool {
 	return w.on == e || ((w.on == nil || w.on.Err() != nil) && w.peer.leadsTo(e))
 }
 
-// watchTries bounds how often a Watch is sent again because the endpoint changed while it was being sent.
+// watchTries bounds how often a Watch is sent again because the endpoint changed while it was being
+// sent.
 const watchTries = 3
 
 // watch sends a Watch and notes it, if the watcher is ours.
@@ -78,8 +82,8 @@ func (t *watches) watch(p *process, who, watcher *actor.PID) {
 	t.tell(w, actor.TerminatedReason_AddressTerminated)
 }
 
-// add gives the watch in the table: w, or the one that was there for the same two actors. The table is crowded when it
-// is time to sweep it.
+// add gives the watch in the table: w, or the one that was there for the same two actors. The table
+// is crowded when it is time to sweep it.
 func (t *watches) add(w *watch) (kept *watch, crowded bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,7 +159,8 @@ func (t *watches) unwatch(p *process, watcher *actor.PID) {
 	for _, w := range t.named(name, func(w *watch) bool { return w.peer == p.peer }) {
 		t.take(w)
 	}
-	// Where that fails the peer's actor, or the peer itself, is gone, and there is nothing to unwatch.
+	// Where that fails the peer's actor, or the peer itself, is gone, and there is nothing to
+	// unwatch.
 	_ = p.trySystem(letter{system: true, message: &actor.Unwatch{Watcher: t.node.outward(watcher)}})
 }
 
@@ -170,7 +175,8 @@ func (t *watches) terminated(from *endpoint.Endpoint, watcher string, m *actor.T
 // failed: a Watch did not arrive, and will not.
 func (t *watches) failed(who, watcher *actor.PID) {
 	name := watchName{watcher.GetId(), who.Id}
-	for _, w := range t.named(name, func(w *watch) bool { return w.peer.address == who.Address || w.names(who.Address) }) {
+	match := func(w *watch) bool { return w.peer.address == who.Address || w.names(who.Address) }
+	for _, w := range t.named(name, match) {
 		t.tell(w, actor.TerminatedReason_AddressTerminated)
 	}
 }
@@ -191,8 +197,8 @@ func (t *watches) named(name watchName, match func(*watch) bool) []*watch {
 	return found
 }
 
-// settle ends the uncertainty of the watches that have waited for a connection to p: e carries them, or, where e is nil,
-// nothing does.
+// settle ends the uncertainty of the watches that have waited for a connection to p: e carries
+// them, or, where e is nil, nothing does.
 func (t *watches) settle(p *peer, e *endpoint.Endpoint) {
 	for _, w := range t.matching(func(w *watch) bool { return w.peer == p && w.on == nil }) {
 		if e == nil {

@@ -61,7 +61,7 @@ func whenClosed(c <-chan struct{}) <-chan struct{} {
 	return to
 }
 
-// once expects one Terminated about who, and no second one after whatever came before what flush waits for.
+// once expects a Terminated about who.
 func (w *watcher) once(t testing.TB, who *actor.PID, why actor.TerminatedReason) {
 	t.Helper()
 	m := next(t, w.told, "Terminated")
@@ -104,6 +104,24 @@ func TestTerminatedForActorsThatAreNotThere(t *testing.T) {
 	require.Zero(t, b.watched.count())
 }
 
+// Actors of two peers may have one name, and one watcher.
+func TestOneNameAtTwoPeers(t *testing.T) {
+	a, b, c := node(t), node(t), node(t)
+	w := newWatcher(a)
+	for _, n := range []testNode{b, c} {
+		n.inbox(t, "watched")
+		w.order(t, n.at("watched"), false)
+		eventually(t, func() bool { return n.watched.count() == 1 }, "Watch has come")
+	}
+	require.Equal(t, 2, a.watches.count())
+	c.sys.Root.Stop(c.at("watched"))
+	w.once(t, c.at("watched"), actor.TerminatedReason_Stopped)
+	require.Equal(t, 1, a.watches.count())
+	b.sys.Root.Stop(b.at("watched"))
+	w.once(t, b.at("watched"), actor.TerminatedReason_Stopped)
+	w.nothing(t)
+}
+
 func TestUnwatch(t *testing.T) {
 	a, b := node(t), node(t)
 	watched, _ := b.inbox(t, "watched")
@@ -140,7 +158,8 @@ func TestTerminatedWhenTheNodeShutsDown(t *testing.T) {
 	require.Zero(t, a.watches.count())
 }
 
-// A peer that is killed says no goodbye: silence has to tell. Watchers and futures learn of it once.
+// A peer that is killed says no goodbye: silence has to tell. Watchers and futures learn of it
+// once.
 func TestTheEndOfAPeerThatIsKilled(t *testing.T) {
 	c := startChild(t, "127.0.0.1:0")
 	a := node(t, func(c *Config) { c.OutageLimit = 500 * time.Millisecond })
@@ -211,7 +230,8 @@ func (s spying) PostSystemMessage(m any) {
 	s.Mailbox.PostSystemMessage(m)
 }
 
-// Watchers and futures that have ended are swept out of the tables, so that these stay in proportion.
+// Watchers and futures that have ended are swept out of the tables, so that these stay in
+// proportion.
 func TestTablesAreSwept(t *testing.T) {
 	const many = 4 * minSweep
 	a, b := node(t), node(t)
@@ -219,9 +239,7 @@ func TestTablesAreSwept(t *testing.T) {
 	who := b.at("watched")
 	for range many {
 		f := a.sys.Root.RequestFuture(who, wrapperspb.Bool(true), patience)
-		a.sys.Root.StopFuture(b.at("nobody"))
-		f.PID().Address = a.Address()
-		a.sys.Root.Stop(f.PID())
+		a.sys.Root.Stop(f.PID()) // as if it had timed out
 		w := newWatcher(a)
 		w.order(t, who, false)
 		require.NoError(t, a.sys.Root.StopFuture(w.pid).Wait())

@@ -8,13 +8,14 @@ import (
 	"railyard/endpoint"
 )
 
-// watched are the actors of this node that actors of peers watch. An actor keeps its watchers until they
-// unwatch it; a peer that is gone cannot, so this table does when its endpoint ends. Otherwise a
-// long-lived actor would keep the watchers of every peer that ever was.
+// watched are the actors of this node that actors of peers watch. An actor keeps its watchers until
+// they unwatch it; a peer that is gone cannot, so this table does when its endpoint ends. Otherwise
+// a long-lived actor would keep the watchers of every peer that ever was.
 type watched struct {
 	node *Node
 	mu   sync.Mutex
-	// by has the watchers of one peer by its address, each with the endpoint that its Watch came by.
+	// by has the watchers of one peer by its address, each with the endpoint that its Watch came
+	// by.
 	by map[string]map[watchedPair]*endpoint.Endpoint
 }
 

@@ -1,0 +1,60 @@
+// Package actors is what applications import, and where a reader of the whole project starts. It
+// puts an actor system of protoactor-go on the network, whose links are many rails at once: one for
+// each pair of network cards that two hosts share.
+//
+//	system := actor.NewActorSystem()
+//	node, err := actors.Start(system, actors.Config{
+//		Rails:  []rail.Binding{rail.TCP("10.0.0.1:7400"), rail.TCP("10.0.1.1:7400")},
+//		Secret: secret,
+//	})
+//
+// From then on a PID of another node is used as any PID: Send, Request, futures, Watch, Stop and
+// Poison are protoactor's own. What is said to an actor arrives exactly once and in order, whatever
+// cards die meanwhile. Bulk data goes beside the actors, from memory to memory: the owner calls
+// Node.Register and hands the region's key out in a message, peers call Put and Get on the endpoint
+// that Node.Connect gives. The package's example does all of that.
+//
+// # The actors of a node
+//
+//	railyard                the node's own actor
+//	└─ endpoint <peer>      one a peer; owns the session, supervises its rails
+//	   ├─ rail 0            connects, keeps health, backs off, rejoins; supervises its transport
+//	   │  └─ transport      one life of a socket; its failure is a crash that the rail judges
+//	   └─ rail 1 …
+//
+// A message does not pass through them. It is written in its sender's goroutine (process.go) into
+// the stream of a rail, and read by that stream's reader straight into the mailbox of its target
+// (deliver.go).
+//
+// # Where to look
+//
+//   - config.go, node.go: settings, start and end of a node;
+//   - process.go, serial.go, peer.go: the way out; deliver.go: the way in;
+//   - letters.go: what becomes of messages that do not arrive;
+//   - watch.go, watched.go, futures.go: who is told when a peer ends;
+//   - package endpoint: handshakes, routes, the endpoint actor; endpoint/session: the protocol, pure;
+//   - package rail and rail/tcp: rails, their health, sockets; rma: regions, keys, operations;
+//     wire: frames;
+//   - package supervision: which failure has which consequence.
+//
+// # What does not arrive
+//
+// A message that cannot be sent, or is not known to have arrived when its peer ends, is a dead
+// letter of the sender's system: its EventStream gets a MessageUndelivered with the cause, then
+// protoactor's DeadLetterEvent, and the sender a DeadLetterResponse, so that futures fail at once.
+// One that arrives for nobody, or in a type that the receiving program does not know, is a dead
+// letter there, an event of Node.Events, and a DeadLetterResponse to its sender as well.
+//
+// # Invariants
+//
+//   - What a peer sends costs that message at most: no type, name or payload ends a rail, an actor or
+//     the process.
+//   - Delivery never waits. Subscribers of the EventStream, mailboxes, and actors on a synchronized
+//     dispatcher run in a connection's reader: whoever blocks there stalls that rail.
+//   - A plain Send waits while the peer's window is full, Config.SendWait at most: that is how a slow
+//     receiver slows its senders, also from inside Receive.
+//   - Each watch ends in one Terminated at most; with its peer at the latest.
+//
+// Owner: the application owns the actor system and the Node; Node.Shutdown ends all that Start
+// began.
+package actors
