@@ -129,7 +129,9 @@ func (g *Generation) landedItem(it *item) {
 	g.inFlight -= uint64(it.bytes)
 	g.ackedBy += uint64(it.bytes)
 	if it.bulk {
-		g.bulk -= int(it.bytes)
+		if g.bulk -= int(it.bytes); g.bulk == 0 {
+			g.dryAt = g.s.now
+		}
 	}
 	switch it.kind {
 	case wire.KindChunk:

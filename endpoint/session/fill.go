@@ -67,6 +67,9 @@ func (g *Generation) Fill(now time.Duration, out *rma.Gather) bool {
 	return true
 }
 
+// rateGap is how long a lane may be without bulk inside one stretch of work.
+const rateGap = time.Millisecond
+
 // filler collects one plan. Small things are laid end to end in the generation's scratch memory.
 type filler struct {
 	g    *Generation
@@ -115,7 +118,9 @@ func (f *filler) entry(p planned) {
 	g := f.g
 	g.inFlight += uint64(p.bytes)
 	if p.bulk {
-		if g.bulk == 0 { // a new stretch of work to measure the rate by
+		// A new stretch of work to measure the rate by, unless the lane only ran dry between two bursts of acks: where few
+		// bytes may be under way, it does so at each round trip, and would never be measured.
+		if g.bulk == 0 && g.s.now-g.dryAt > rateGap {
 			g.rateAt, g.rateFrom = g.s.now, g.ackedBy
 		}
 		g.bulk += int(p.bytes)

@@ -105,6 +105,7 @@ type Generation struct {
 	echoAt   time.Duration
 	rateAt   time.Duration
 	rateFrom uint64
+	dryAt    time.Duration // when the last bulk under way was acknowledged
 
 	// Retire.
 	cause     error
