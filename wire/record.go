@@ -83,10 +83,10 @@ func NextRecord(b []byte) (rec Record, n int, err error) {
 	default:
 		c.err = malformed(KindBatch, "unknown record tag %d", rec.Tag)
 	}
-	switch c.err { //nolint:errorlint // errShort is the cursor's own and is never wrapped
+	switch c.err {
 	case nil:
 		return rec, c.at, nil
-	case errShort:
+	case errShort: //nolint:errorlint // it is the cursor's own and is never wrapped
 		return Record{}, 0, nil
 	default:
 		return Record{}, 0, c.err

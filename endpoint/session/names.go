@@ -66,7 +66,7 @@ func (t *names) getBytes(b []byte) *Name {
 // bucketOf hashes a name (FNV-1a) to one of the affinity buckets.
 func bucketOf(s string) uint8 {
 	h := uint32(2166136261)
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		h = (h ^ uint32(s[i])) * 16777619
 	}
 	return uint8(h ^ h>>8 ^ h>>16 ^ h>>24)

@@ -244,6 +244,7 @@ func (g *Generation) parseFrame(b []byte) (bool, error) {
 		}
 		g.landBuffered()
 		return true, nil
+	default: // taken whole
 	}
 	size := wire.HeaderSize + int(h.Body)
 	if size > receiveBuffer || h.Kind.Handshake() {

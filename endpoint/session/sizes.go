@@ -18,7 +18,8 @@ func (s *Session) Sizes() Sizes {
 	z := Sizes{
 		Ops: len(s.ops), Bodies: len(s.bodies), Owed: len(s.owed), Cancels: len(s.cancels),
 		Verdicts: len(s.verdicts), Forget: len(s.forget), Holds: len(s.holds), Assemblies: len(s.assemblies),
-		Tombs: len(s.tombs), Parting: len(s.parting), Forgetting: s.forgetting, Tracked: len(s.tracked), Serving: len(s.serving), Assembling: s.assembling,
+		Tombs: len(s.tombs), Parting: len(s.parting), Forgetting: s.forgetting, Tracked: len(s.tracked),
+		Serving: len(s.serving), Assembling: s.assembling,
 		Names: len(s.peerNames.byString),
 	}
 	for i := range s.buckets {

@@ -25,7 +25,6 @@ type work struct {
 	notify                         bool
 	notified                       int
 	canceled, abandoned, completed bool
-	begun                          bool // a lane was offered it
 	err                            error
 }
 
@@ -94,6 +93,7 @@ func (k *work) finish() {
 		k.finishPut()
 	case session.Get:
 		k.finishGet()
+	default: // no memory
 	}
 }
 
