@@ -42,8 +42,8 @@
 // A message that cannot be sent, or is not known to have arrived when its peer ends, is a dead
 // letter of the sender's system: its EventStream gets a MessageUndelivered with the cause, then
 // protoactor's DeadLetterEvent, and the sender a DeadLetterResponse, so that futures fail at once.
-// One that arrives for nobody, or in a type that the receiving program does not know, is a dead
-// letter there, an event of Node.Events, and a DeadLetterResponse to its sender as well.
+// One that arrives for nobody is a dead letter there, with a DeadLetterResponse to its sender. So is
+// one that the receiving program cannot read; that is an event of Node.Events besides.
 //
 // # Invariants
 //
