@@ -65,7 +65,7 @@ func (g *Generation) seenIn(count uint64) {
 
 // refusalsIn ends the operations that the peer refused.
 func (s *Session) refusalsIn(g *Generation, list wire.Refusals) {
-	for i := 0; i < list.Len(); i++ {
+	for i := range list.Len() {
 		r := list.At(i)
 		o := s.ops[r.Op]
 		if o == nil || o.ended || r.Frame <= g.acked {
@@ -138,13 +138,14 @@ func (g *Generation) landedItem(it *item) {
 		g.chunks--
 	case wire.KindForget:
 		g.s.forgetting -= len(it.forget)
+	default:
 	}
 }
 
 // ackSegment takes acknowledged messages off a segment, and the segment when all are.
 func (g *Generation) ackSegment(it *item, count uint64) {
 	k := min(uint64(it.frames), count-g.acked)
-	for i := range uint64(k) {
+	for i := range k {
 		if o := it.seg.frames[it.at+i].large; o != nil {
 			g.s.spent(o)
 			g.s.progress(o)

@@ -325,6 +325,7 @@ func (f *filler) takeChunk(o *Op, bulk bool) {
 	case Serve:
 		it.kind = wire.KindGetData
 		g.scratch = (&wire.GetData{Op: o.ID, Position: p.at, Total: uint64(len(o.Data)), Size: uint32(p.n)}).Append(g.scratch)
+	default: // Get and Flush have no bytes to send
 	}
 	o.pins++
 	o.out++
@@ -481,6 +482,7 @@ func (g *Generation) returnPlan(plan []planned) {
 			if p.op.unsent() {
 				g.s.offerAgain(g, p.op)
 			}
+		default: // small frames are still in their queue
 		}
 	}
 }

@@ -167,7 +167,7 @@ func (l *Lane) awaits(id wire.Generation) bool {
 // NextGeneration is the number for our next dial of this rail.
 func (l *Lane) NextGeneration() wire.Generation { return l.highest.Next(l.s.cfg.Opener) }
 
-// State of a generation for display.
+// Suspect tells whether the generation is under suspicion, and not yet cut off.
 func (g *Generation) Suspect() bool { return g.suspect && !g.fenced }
 
 // Fenced tells whether the generation has been cut off.
@@ -250,17 +250,6 @@ func (s *Session) raise(l *Lane) {
 	s.wake(g)
 }
 
-// lanesUp gives the lanes that take new work, in order.
-func (s *Session) lanesUp() []*Lane {
-	var up []*Lane
-	for _, l := range s.lanes {
-		if l != nil && l.Up() {
-			up = append(up, l)
-		}
-	}
-	return up
-}
-
 // wake gives the write token to the generation's writer unless it has it already.
 func (s *Session) wake(g *Generation) { s.wakeAs(g, false) }
 
@@ -270,12 +259,4 @@ func (s *Session) wakeAs(g *Generation, inline bool) {
 	}
 	g.token = true
 	s.effect(Effect{Kind: Wake, Gen: g, Inline: inline})
-}
-
-func (s *Session) wakeAll() {
-	for _, l := range s.lanes {
-		if l != nil && l.current != nil {
-			s.wake(l.current)
-		}
-	}
 }
