@@ -108,17 +108,17 @@ func (a *endpointActor) Receive(ctx actor.Context) {
 		e.starting.Add(-1)
 		a.accept(ctx, m)
 	case *rma.Put:
-		a.ask(ctx, m.ID, rma.PutOp, m.Key, m.Offset, m.Data, m.Options)
+		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.PutOp, Key: m.Key, Offset: m.Offset, Data: m.Data, Options: rma.Apply(m.Options)})
 	case rma.Put:
-		a.ask(ctx, m.ID, rma.PutOp, m.Key, m.Offset, m.Data, m.Options)
+		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.PutOp, Key: m.Key, Offset: m.Offset, Data: m.Data, Options: rma.Apply(m.Options)})
 	case *rma.Get:
-		a.ask(ctx, m.ID, rma.GetOp, m.Key, m.Offset, m.Dst, m.Options)
+		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.GetOp, Key: m.Key, Offset: m.Offset, Data: m.Dst, Options: rma.Apply(m.Options)})
 	case rma.Get:
-		a.ask(ctx, m.ID, rma.GetOp, m.Key, m.Offset, m.Dst, m.Options)
+		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.GetOp, Key: m.Key, Offset: m.Offset, Data: m.Dst, Options: rma.Apply(m.Options)})
 	case *rma.Flush:
-		a.ask(ctx, m.ID, rma.FlushOp, rma.Key{}, 0, nil, nil)
+		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.FlushOp})
 	case rma.Flush:
-		a.ask(ctx, m.ID, rma.FlushOp, rma.Key{}, 0, nil, nil)
+		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.FlushOp})
 	case *rma.Cancel:
 		a.cancelAsked(ctx, m.ID)
 	case rma.Cancel:
@@ -180,11 +180,11 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 }
 
 // ask starts an operation for an actor; the answer is one rma.Done.
-func (a *endpointActor) ask(ctx actor.Context, id uint64, kind rma.OpKind, key rma.Key, offset uint64, data []byte, opts []rma.Option) {
+func (a *endpointActor) ask(ctx actor.Context, id uint64, c rma.OpConfig) {
 	e, sender := a.e, ctx.Sender()
 	if sender == nil {
 		e.log.Warn("an operation asked for by a message without a sender: use Request, so that Done finds its way",
-			zap.Stringer("kind", kind))
+			zap.Stringer("kind", c.Kind))
 		return
 	}
 	name := askerOf(sender, id)
@@ -192,9 +192,9 @@ func (a *endpointActor) ask(ctx actor.Context, id uint64, kind rma.OpKind, key r
 		ctx.Respond(&rma.Done{ID: id, Err: fmt.Errorf("operation %d of %s is open already: give each open one its own ID", id, name.pid)})
 		return
 	}
-	o, err := e.newOperation(kind, key, offset, data, rma.Apply(opts))
+	o, err := e.newOperation(c)
 	if err != nil {
-		ctx.Respond(&rma.Done{ID: id, Err: &rma.OpError{Op: kind.String(), Err: err}})
+		ctx.Respond(&rma.Done{ID: id, Err: &rma.OpError{Op: c.Kind.String(), Err: err}})
 		return
 	}
 	o.reply, o.id = sender, id

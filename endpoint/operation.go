@@ -37,11 +37,13 @@ func (o *operation) complete(e *Endpoint, err error) {
 }
 
 // newOperation prepares an operation for the session. An error says what is wrong with the request itself.
-func (e *Endpoint) newOperation(kind rma.OpKind, key rma.Key, offset uint64, data []byte, opts rma.Options) (*operation, error) {
+func (e *Endpoint) newOperation(c rma.OpConfig) (*operation, error) {
 	o := &operation{e: e}
-	o.Init(rma.OpConfig{Kind: kind, Key: key, Offset: offset, Data: data, Options: opts, Canceler: o})
-	o.s = session.Op{Region: key.Region(), Token: key.Token(), Offset: offset, Data: data, Fence: opts.Fence, User: o}
-	switch kind {
+	c.Canceler = o
+	o.Init(c)
+	opts := c.Options
+	o.s = session.Op{Region: c.Key.Region(), Token: c.Key.Token(), Offset: c.Offset, Data: c.Data, Fence: opts.Fence, User: o}
+	switch c.Kind {
 	case rma.PutOp:
 		o.s.Kind = session.Put
 	case rma.GetOp:
@@ -49,7 +51,7 @@ func (e *Endpoint) newOperation(kind rma.OpKind, key rma.Key, offset uint64, dat
 	default:
 		o.s.Kind = session.Flush
 	}
-	if opts.NotifyPID == nil || kind != rma.PutOp {
+	if opts.NotifyPID == nil || c.Kind != rma.PutOp {
 		return o, nil
 	}
 	m, err := e.m.cfg.Host.Marshal(opts.NotifyPID, opts.NotifyMessage)
@@ -73,13 +75,13 @@ func (e *Endpoint) newOperation(kind rma.OpKind, key rma.Key, offset uint64, dat
 }
 
 // start makes an operation and sends it to the endpoint's actor.
-func (e *Endpoint) start(kind rma.OpKind, key rma.Key, offset uint64, data []byte, opts []rma.Option) *rma.Op {
-	o, err := e.newOperation(kind, key, offset, data, rma.Apply(opts))
+func (e *Endpoint) start(c rma.OpConfig) *rma.Op {
+	o, err := e.newOperation(c)
 	if err == nil && !e.submit(o) {
 		err = e.Err()
 	}
 	if err != nil {
-		o.Complete(&rma.OpError{Op: opNames[kind], Err: err})
+		o.Complete(&rma.OpError{Op: opNames[c.Kind], Err: err})
 	}
 	return &o.Op
 }
@@ -87,13 +89,13 @@ func (e *Endpoint) start(kind rma.OpKind, key rma.Key, offset uint64, data []byt
 // StartPut begins to write data at offset, in bytes, of the region of key at the peer. Data belongs to the endpoint until
 // the operation has completed.
 func (e *Endpoint) StartPut(key rma.Key, offset uint64, data []byte, opts ...rma.Option) *rma.Op {
-	return e.start(rma.PutOp, key, offset, data, opts)
+	return e.start(rma.OpConfig{Kind: rma.PutOp, Key: key, Offset: offset, Data: data, Options: rma.Apply(opts)})
 }
 
 // StartGet begins to fill dst from offset, in bytes, of the region of key. Dst belongs to the endpoint until
 // the operation has completed.
 func (e *Endpoint) StartGet(key rma.Key, offset uint64, dst []byte, opts ...rma.Option) *rma.Op {
-	return e.start(rma.GetOp, key, offset, dst, opts)
+	return e.start(rma.OpConfig{Kind: rma.GetOp, Key: key, Offset: offset, Data: dst, Options: rma.Apply(opts)})
 }
 
 // Put is StartPut, and waits until every byte is visible at the peer. When ctx ends first the operation is canceled (P3):
@@ -110,7 +112,7 @@ func (e *Endpoint) Get(ctx context.Context, key rma.Key, offset uint64, dst []by
 
 // Flush waits until all operations that were started before are done at the peer, well or not.
 func (e *Endpoint) Flush(ctx context.Context) error {
-	return e.finish(ctx, e.start(rma.FlushOp, rma.Key{}, 0, nil, nil))
+	return e.finish(ctx, e.start(rma.OpConfig{Kind: rma.FlushOp}))
 }
 
 func (e *Endpoint) finish(ctx context.Context, op *rma.Op) error {
