@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait of the suite: it is met only by a failure.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // Fixture is what the suite needs of a kind.
 type Fixture struct {

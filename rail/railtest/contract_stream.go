@@ -29,6 +29,7 @@ var handshakeTests = []contractTest{
 var streamTests = []contractTest{
 	{"random plans, both ways", testRandomPlans},
 	{"many writers, one token", testToken},
+	{"WriteNow hands over when there is no room", testWriteNowFull},
 	{"more vectors and bytes than one call carries", testLargePlan},
 	{"few allocations", testAllocations},
 	{"unacknowledged bytes are counted", testUnacked},
@@ -36,6 +37,7 @@ var streamTests = []contractTest{
 
 var regionTests = []contractTest{
 	{"no byte lands after Revoke", testRevoke},
+	{"a plan whose region is revoked before the read", testRevokedPlan},
 	{"a revoked source goes as zeros", testRevokedSource},
 }
 
@@ -128,10 +130,10 @@ func testPlainCallsRefused(t *testing.T, f Fixture) {
 }
 
 func testRandomPlans(t *testing.T, f Fixture) {
-	const total = 4 << 20
+	const total = 8 << 20
 	for seed := range uint64(4) {
 		// From plans of a few bytes to plans above what one call reads.
-		chunk := 64 << (4 * seed)
+		chunk := 64 << (5 * seed)
 		amount := min(total, chunk<<12)
 		t.Run("chunk "+strconv.Itoa(chunk), func(t *testing.T) {
 			p := f.connectPeers(t, linkConfig{send: 2 * seed, expect: 2*seed + 1, chunk: chunk})
@@ -167,6 +169,17 @@ func testToken(t *testing.T, f Fixture) {
 		}
 	})
 	receive(t, p.farLink, writers*rounds*size)
+	p.settle(t, 0, 0)
+}
+
+// testWriteNowFull writes inline to a peer that does not read yet: WriteNow must return, and the rest must follow.
+func testWriteNowFull(t *testing.T, f Fixture) {
+	const total = 16 << 20
+	p := f.connectPeers(t, linkConfig{send: 1, expect: 2, plain: true})
+	p.near.Run(p.nearLink, p.nearEnd.lost)
+	soon(t, "WriteNow", func() { p.nearLink.produce(p.near, total, true) })
+	p.far.Run(p.farLink, p.farEnd.lost)
+	receive(t, p.farLink, total)
 	p.settle(t, 0, 0)
 }
 
@@ -283,6 +296,39 @@ func testRevoke(t *testing.T, f Fixture) {
 	for round, memory := range memories {
 		assert.True(t, bytes.Equal(reused, memory), "bytes landed in memory that was revoked in round %d", round)
 	}
+}
+
+// lateRevoke revokes a region when a plan into it has been made, which is the last moment at which the memory is free.
+type lateRevoke struct {
+	*streamLink
+	plans int
+}
+
+func (l *lateRevoke) Want(s *rma.Scatter) error {
+	err := l.streamLink.Want(s)
+	if s.Region != nil {
+		l.plans++
+		_ = s.Region.Revoke()
+	}
+	return err
+}
+
+func testRevokedPlan(t *testing.T, f Fixture) {
+	const total = 1 << 20
+	memory := make([]byte, 64<<10)
+	region, err := rma.NewTable(rand.Reader, 1).Register(memory, rma.RemoteWrite)
+	require.NoError(t, err)
+	p := f.connectPeers(t, linkConfig{send: 1, expect: 2})
+	p.farLink.region.Store(region)
+	late := &lateRevoke{streamLink: p.farLink}
+	p.nearLink.produce(p.near, total, false)
+	p.near.Run(p.nearLink, p.nearEnd.lost)
+	p.far.Run(late, p.farEnd.lost)
+	receive(t, p.farLink, total)
+	p.settle(t, 0, 0)
+	assert.Equal(t, 1, late.plans)
+	assert.Zero(t, p.farLink.inRegion.Load())
+	assert.True(t, bytes.Equal(make([]byte, len(memory)), memory), "bytes landed in revoked memory")
 }
 
 func testRevokedSource(t *testing.T, f Fixture) {

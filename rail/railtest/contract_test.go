@@ -21,7 +21,7 @@ func TestContract(t *testing.T) {
 func TestContractSmallBuffer(t *testing.T) {
 	railtest.Contract(t, func(*testing.T) railtest.Fixture {
 		return railtest.Fixture{
-			Kind:    railtest.NewNetwork(railtest.Buffer(10_000)).Kind(),
+			Kind:    railtest.NewNetwork(railtest.Buffer(50_000)).Kind(),
 			Bind:    "b:0",
 			Local:   "a:1",
 			Nowhere: "b:9",

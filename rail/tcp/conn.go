@@ -143,21 +143,27 @@ func (c *Conn) Close() {
 	c.joined.Wait()
 }
 
-// Unacked is false once the connection has been killed.
-func (c *Conn) Unacked() (int, bool) {
-	return ask(c.raw, unacked)
-}
+// Unacked is false once the connection is over.
+func (c *Conn) Unacked() (int, bool) { return ask(c, unacked) }
 
 // BytesAcked gives how many bytes the peer's kernel has acknowledged since the connection was made (the SYN counts
-// as one); it grows only. False once the connection has been killed.
-func (c *Conn) BytesAcked() (uint64, bool) {
-	return ask(c.raw, bytesAcked)
+// as one); it grows only. False once the connection is over.
+func (c *Conn) BytesAcked() (uint64, bool) { return ask(c, bytesAcked) }
+
+// SetNotSent changes the bound on unsent bytes (Config.NotSent) of this connection, as its rate becomes known; bytes is
+// above 0. False: the system refused, or the connection is over.
+func (c *Conn) SetNotSent(bytes int) bool {
+	_, ok := ask(c, func(fd uintptr) (struct{}, error) { return struct{}{}, setNotSent(int(fd), bytes) })
+	return ok
 }
 
-// ask asks the kernel about a descriptor that somebody may be closing.
-func ask[T any](raw syscall.RawConn, question func(fd uintptr) (T, error)) (answer T, ok bool) {
+// ask asks the kernel about a connection that somebody may be ending.
+func ask[T any](c *Conn, question func(fd uintptr) (T, error)) (answer T, ok bool) {
+	if c.state.Load() == over {
+		return answer, false
+	}
 	var failed error
-	err := raw.Control(func(fd uintptr) { answer, failed = question(fd) })
+	err := c.raw.Control(func(fd uintptr) { answer, failed = question(fd) })
 	return answer, err == nil && failed == nil
 }
 
