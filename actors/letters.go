@@ -61,9 +61,9 @@ func (n *Node) undelivered(target *actor.PID, l letter, cause error) {
 }
 
 // Undelivered implements endpoint.Host: a message that was taken, and that nobody will send again.
-func (n *Node) Undelivered(to *endpoint.Endpoint, m *endpoint.Outgoing, err error) {
+func (n *Node) Undelivered(_ *endpoint.Endpoint, m *endpoint.Outgoing, err error) {
 	n.awaitStart()
-	target := actor.NewPID(n.addressOf(to, m), m.Target.S)
+	target := actor.NewPID(m.Address, m.Target.S)
 	message, errDecode := n.codec.decode(m.Type.S, m.Payload)
 	if errDecode != nil {
 		n.undelivered(target, letter{
@@ -79,22 +79,6 @@ func (n *Node) Undelivered(to *endpoint.Endpoint, m *endpoint.Outgoing, err erro
 	default:
 		n.undelivered(target, letter{system: m.System, message: message, sender: n.senderOf(m)}, err)
 	}
-}
-
-// addressOf gives the peer's address: the endpoint's, or, where there never was one, that of the
-// process that sent.
-func (n *Node) addressOf(to *endpoint.Endpoint, m *endpoint.Outgoing) (address string) {
-	if to != nil {
-		return to.Address()
-	}
-	n.peers.Range(func(_, value any) bool {
-		p := value.(*peer)
-		if sent, ok := p.processes.get(m.Target.S); ok && sent.target == m.Target {
-			address = p.address
-		}
-		return address == ""
-	})
-	return address
 }
 
 func (n *Node) senderOf(m *endpoint.Outgoing) *actor.PID {

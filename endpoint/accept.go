@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -71,6 +73,10 @@ func (m *Manager) report(conn rail.Conn, err error) {
 	if m.closing.Load() {
 		return
 	}
+	if errors.Is(err, errHungUp) { // it only wanted to know who is here
+		m.log.Debug("a caller hung up after the greeting", zap.String("from", conn.RemoteAddr()))
+		return
+	}
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code != wire.RefusalCode_UNAUTHENTIC {
 		m.log.Debug("rail refused", zap.String("from", conn.RemoteAddr()), zap.Error(err))
@@ -95,6 +101,9 @@ func (m *Manager) serve(conn rail.Conn) error {
 	}
 	h := &wire.Hello{}
 	if err := wire.ReadHandshake(conn, wire.KindHello, h); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+			return errors.Join(errHungUp, err)
+		}
 		return err
 	}
 	if !bytes.Equal(h.GetChallenge(), c.GetNonce()) {
@@ -103,6 +112,9 @@ func (m *Manager) serve(conn rail.Conn) error {
 	a := &acceptance{m: m, c: c, h: h, conn: conn}
 	return a.run(ctx)
 }
+
+// errHungUp: a caller that says nothing, as one that asks who answers at an address.
+var errHungUp = errors.New("hung up without a word")
 
 // acceptance is one hello being answered.
 type acceptance struct {
@@ -115,7 +127,7 @@ type acceptance struct {
 }
 
 func (a *acceptance) run(ctx context.Context) error {
-	h := a.h
+	m, h := a.m, a.h
 	if err := a.authenticate(); err != nil {
 		return err
 	}
@@ -147,6 +159,7 @@ func (a *acceptance) run(ctx context.Context) error {
 		return err
 	}
 	l := e.newLink(id, g)
+	m.dismiss(a.conn) // it is the rail's from here on: a shutdown must not kill it as an unfinished handshake
 	if !e.submit(&accepted{
 		id: id, local: a.conn.LocalAddr(), remote: h.GetLocal(),
 		message: &rail.Accepted{Generation: g, Conn: a.conn, Link: l},
@@ -214,10 +227,17 @@ func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
 	if !h.GetFirst() {
 		return nil, wire.RefusalCode_UNKNOWN_SESSION, "no such session here"
 	}
-	for {
+	for range maxTurns {
 		old := m.peer(h.GetNode())
 		if old == nil {
-			break
+			e, err := m.create(h.GetNode(), false, func(e *Endpoint) { a.adopt(e) })
+			switch {
+			case errors.Is(err, errPeerExists):
+				continue // somebody else's has just been made
+			case err != nil:
+				return nil, wire.RefusalCode_LIMIT, err.Error()
+			}
+			return e, wire.RefusalCode_OK, ""
 		}
 		if code, reason := a.replace(old); code != wire.RefusalCode_OK {
 			return nil, code, reason
@@ -226,15 +246,11 @@ func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
 			return old, wire.RefusalCode_OK, ""
 		}
 	}
-	e, err := m.create(h.GetNode(), false, func(e *Endpoint) { a.adopt(e) })
-	switch {
-	case errors.Is(err, errPeerExists):
-		return nil, wire.RefusalCode_BUSY, "another first session came at the same time"
-	case err != nil:
-		return nil, wire.RefusalCode_LIMIT, err.Error()
-	}
-	return e, wire.RefusalCode_OK, ""
+	return nil, wire.RefusalCode_BUSY, "other first sessions came at the same time"
 }
+
+// maxTurns bounds how often a first hello may find another session made meanwhile.
+const maxTurns = 8
 
 // replace decides what a first hello means for the endpoint that is there.
 func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {

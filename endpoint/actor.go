@@ -42,7 +42,7 @@ func (n *nodeActor) Receive(ctx actor.Context) {
 			// A bug in a rail actor costs its generation: it starts again, however often.
 			actor.WithSupervisor(actor.NewRestartingStrategy()))
 		s.e.pid = ctx.SpawnPrefix(props, "endpoint-")
-		close(s.done)
+		ctx.Respond(&spawned{})
 	}
 }
 

@@ -78,6 +78,8 @@ type Outgoing struct {
 	Headers []byte
 	// Payload may be reused after the call unless it is larger than wire.MaxInline: then it is the endpoint's.
 	Payload []byte
+	// Address is the peer's, where the message comes back (Host.Undelivered).
+	Address string
 }
 
 // Ref is a name in messages to one route; it remembers its number in the session in use.

@@ -205,7 +205,7 @@ func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, c
 	h := &wire.Hello{
 		Version: wire.Version, Features: wire.Features, Node: e.m.address, Incarnation: e.m.incarnation[:], Name: e.m.cfg.Name,
 		Challenge: c.GetNonce(), Nonce: make([]byte, wire.NonceSize), Target: e.address, TargetIncarnation: c.GetIncarnation(),
-		Session: e.id[:], Epoch: 1, First: !e.agreed, Rail: uint32(id), Generation: uint64(g),
+		Session: bytes.Clone(e.id[:]), Epoch: 1, First: !e.agreed, Rail: uint32(id), Generation: uint64(g),
 		Local: local, Remote: remote, Devices: e.m.devices,
 		Fenced: wire.FencedOf(e.s.Fenced()), Window: e.s.Config().Window, MaxMessage: e.s.Config().MaxMessage,
 	}

@@ -127,7 +127,7 @@ func (e *Endpoint) laneUp(f *session.Effect) {
 func (e *Endpoint) undelivered(f *session.Effect) {
 	m := f.Message
 	out := &Outgoing{Target: NewRef(m.Target.S), Type: NewRef(m.Type.S), System: m.System,
-		Headers: m.Headers, Payload: m.Payload}
+		Headers: m.Headers, Payload: m.Payload, Address: e.address}
 	if m.Sender != nil {
 		out.Sender = NewRef(m.Sender.S)
 	}

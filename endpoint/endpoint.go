@@ -242,12 +242,19 @@ func (e *Endpoint) end(cause error) {
 		e.timer.Stop()
 	}
 	e.m.forget(e)
+	held := e.s.Held()
 	e.s.Close(e.m.now(), fmt.Errorf("peer %s: %w", e.address, cause))
 	e.release()
 	close(e.down)
 	e.wakeAll(&e.room)
 	e.wakeAll(&e.calm)
 	e.log.Info("endpoint down", zap.Error(cause))
+	for target, n := range held {
+		e.log.Warn("messages had come, and are dropped: the large one before them never became whole",
+			zap.String("target", target), zap.Int("messages", n))
+		e.m.cfg.Events.Publish(rail.Event{Kind: rail.MessageRefused, Peer: e.address, Cause: fmt.Errorf(
+			"%d messages to %s were held behind a large one when the session ended: %w", n, target, cause)})
+	}
 	e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointDown, Peer: e.address, Cause: cause})
 	e.m.cfg.Host.EndpointDown(e, cause)
 	e.root.Send(e.pid, &finish{})

@@ -49,6 +49,7 @@ type Manager struct {
 	mu sync.Mutex
 	// Owner of the rest: mu. It may be taken while an endpoint's lock is held, never the other way round.
 	peers       map[string]*Endpoint
+	making      map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
 	sessions    map[[wire.SessionSize]byte]*Endpoint
 	routes      map[string]*Route
 	handshaking map[rail.Conn]struct{}
@@ -66,7 +67,7 @@ func Start(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
-		stop: make(chan struct{}), peers: make(map[string]*Endpoint),
+		stop: make(chan struct{}), peers: make(map[string]*Endpoint), making: make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
 		handshaking: make(map[rail.Conn]struct{}),
 	}
@@ -183,31 +184,64 @@ func (m *Manager) rekey(e *Endpoint, id [wire.SessionSize]byte) {
 	m.sessions[id] = e
 }
 
-// create makes the endpoint to a peer and its actor. prepare is called before anybody else sees it.
+// create makes the endpoint to a peer and its actor. prepare is called before anybody else sees it. errPeerExists: there is
+// one, perhaps just made by somebody else.
 func (m *Manager) create(address string, opener bool, prepare func(e *Endpoint)) (*Endpoint, error) {
+	release, err := m.reserve(address)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	e, err := newEndpoint(m, address, opener)
 	if err != nil {
 		return nil, err
 	}
 	prepare(e)
+	// The actor comes first: an endpoint that others find can be sent to, and ended.
+	if _, err := m.cfg.System.Root.RequestFuture(m.node, &spawnEndpoint{e: e}, 5*time.Second).Result(); err != nil {
+		return nil, fmt.Errorf("endpoint to %s: %w", address, errors.Join(rma.ErrShutdown, err)) // the node's actor has gone
+	}
 	m.mu.Lock()
+	closing := m.closing.Load()
+	if !closing {
+		m.peers[address], m.sessions[e.id] = e, e
+	}
+	m.mu.Unlock()
+	if closing {
+		e.end(rma.ErrShutdown)
+		return nil, rma.ErrShutdown
+	}
+	return e, nil
+}
+
+// reserve sees to it that only one endpoint to a peer is made at a time; release lets the next one look.
+func (m *Manager) reserve(address string) (release func(), err error) {
+	m.mu.Lock()
+	if made := m.making[address]; made != nil {
+		m.mu.Unlock()
+		<-made
+		return nil, errPeerExists
+	}
+	defer m.mu.Unlock()
 	switch {
 	case m.closing.Load():
-		m.mu.Unlock()
-		return nil, rma.ErrShutdown
+		err = rma.ErrShutdown
 	case m.peers[address] != nil:
-		m.mu.Unlock()
-		return nil, errPeerExists
-	case len(m.peers) >= m.cfg.MaxPeers:
-		m.mu.Unlock()
-		return nil, fmt.Errorf("%d peers are connected, the limit (MaxPeers): %w", m.cfg.MaxPeers, rma.ErrLimit)
+		err = errPeerExists
+	case len(m.peers)+len(m.making) >= m.cfg.MaxPeers:
+		err = fmt.Errorf("%d peers are connected, the limit (MaxPeers): %w", m.cfg.MaxPeers, rma.ErrLimit)
 	}
-	m.peers[address], m.sessions[e.id] = e, e
-	m.mu.Unlock()
-	done := make(chan struct{})
-	m.cfg.System.Root.Send(m.node, &spawnEndpoint{e: e, done: done})
-	<-done
-	return e, nil
+	if err != nil {
+		return nil, err
+	}
+	made := make(chan struct{})
+	m.making[address] = made
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.making, address)
+		close(made)
+	}, nil
 }
 
 // forget takes an endpoint that has ended out of the books. Called with the endpoint's lock held.
@@ -245,6 +279,9 @@ func (m *Manager) shutdown(ctx context.Context) error {
 		_ = l.Close() // it is over either way
 	}
 	m.dropHandshakes()
+	for _, r := range m.allRoutes() { // what waits for a connection was accepted too
+		r.drain(ctx)
+	}
 	var errs []error
 	var group sync.WaitGroup
 	var mu sync.Mutex

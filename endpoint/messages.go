@@ -12,11 +12,9 @@ import (
 
 // To the node actor.
 type (
-	// spawnEndpoint makes the actor of an endpoint; done is closed when e.pid is there.
-	spawnEndpoint struct {
-		e    *Endpoint
-		done chan struct{}
-	}
+	// spawnEndpoint makes the actor of an endpoint; the answer, spawned, comes when e.pid is there.
+	spawnEndpoint struct{ e *Endpoint }
+	spawned       struct{}
 )
 
 // To the endpoint actor, from the endpoint's methods. Those sent by submit are marked; the actor outlives them.

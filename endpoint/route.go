@@ -24,13 +24,10 @@ type Route struct {
 	mu sync.Mutex
 	// Owner of the rest: mu.
 	resolving bool
-	waiting   []waiting // messages that came before there was an endpoint
-	bytes     uint64    // of them
+	waiting   []*Outgoing // messages that came before an endpoint was up; their bytes are their own
+	bytes     uint64      // of them
 	closed    bool
 }
-
-// waiting is a message before its endpoint; its bytes are its own.
-type waiting struct{ m Outgoing }
 
 // Route gives the address's route.
 func (m *Manager) Route(address string) *Route {
@@ -111,79 +108,110 @@ func (r *Route) Send(ctx context.Context, m *Outgoing) error {
 		if !errors.Is(err, rma.ErrWindowFull) {
 			return err
 		}
-		if room == nil { // no endpoint yet: its making is what to wait for
-			t := time.NewTimer(5 * time.Millisecond)
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-				t.Stop()
-				return fmt.Errorf("%w: %w", err, ctx.Err())
-			}
-			continue
+		var soon <-chan time.Time
+		if room == nil { // no endpoint is up yet: its coming is what to wait for
+			soon = time.After(5 * time.Millisecond)
 		}
 		select {
 		case <-room:
+		case <-soon:
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", err, ctx.Err())
 		}
 	}
 }
 
-// enqueue keeps a message until there is an endpoint, and sees to it that one is made.
+// enqueue keeps a message until an endpoint is up, and sees to it that one is made. Only then are the peer's limits known.
 func (r *Route) enqueue(m *Outgoing) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || r.m.closing.Load() {
-		return fmt.Errorf("message to %s: %w", r.address, rma.ErrShutdown)
-	}
-	if e := r.to.Load(); e != nil && e.Err() == nil { // made meanwhile: what waited is in its session already
-		return e.send(m)
-	}
 	cfg := r.m.cfg.Session
-	size := uint64(len(m.Payload) + len(m.Headers) + session.MessageOverhead)
 	if uint64(len(m.Payload)) > cfg.MaxMessage {
 		return fmt.Errorf("message of %d bytes to %s is over this node's limit of %d (Config.MaxMessage): %w",
 			len(m.Payload), r.address, cfg.MaxMessage, rma.ErrTooLarge)
 	}
+	r.mu.Lock()
+	if r.closed || r.m.closing.Load() {
+		r.mu.Unlock()
+		return fmt.Errorf("message to %s: %w", r.address, rma.ErrShutdown)
+	}
+	if e := r.to.Load(); e != nil && e.Err() == nil { // up meanwhile, and what waited went before
+		r.mu.Unlock()
+		return e.send(m)
+	}
+	defer r.mu.Unlock()
+	size := cost(m)
 	if r.bytes+size > cfg.Window {
 		return fmt.Errorf("%d bytes of messages wait for a connection to %s: %w", r.bytes, r.address, rma.ErrWindowFull)
 	}
-	w := waiting{m: *m}
-	w.m.Payload = append([]byte(nil), m.Payload...)
-	w.m.Headers = append([]byte(nil), m.Headers...)
-	r.waiting = append(r.waiting, w)
+	kept := *m
+	kept.Payload = append([]byte(nil), m.Payload...)
+	kept.Headers = append([]byte(nil), m.Headers...)
+	kept.Address = r.address
+	r.waiting = append(r.waiting, &kept)
 	r.bytes += size
 	if !r.resolving {
 		r.resolving = true
-		r.m.track(func() {
-			ctx, done := context.WithTimeout(r.m.ctx, r.m.cfg.OutageLimit)
-			defer done()
-			e, err := r.connect(ctx)
-			r.connected(e, err)
-		})
+		r.m.track(r.resolve)
 	}
 	return nil
 }
 
-// connected hands over what has waited, or gives it back.
-func (r *Route) connected(e *Endpoint, err error) {
-	r.mu.Lock()
-	list := r.waiting
-	r.waiting, r.bytes, r.resolving = nil, 0, false
-	var back []waiting
+func cost(m *Outgoing) uint64 {
+	return uint64(len(m.Payload) + len(m.Headers) + session.MessageOverhead)
+}
+
+// resolve brings an endpoint up, and hands over what waits for it, in order; or gives it back.
+func (r *Route) resolve() {
+	ctx, done := context.WithTimeout(r.m.ctx, r.m.cfg.OutageLimit)
+	defer done()
+	e, err := r.connect(ctx)
 	if err == nil {
-		for i := range list {
-			if sent := e.send(&list[i].m); sent != nil {
-				back, err = append(back, list[i]), sent
+		err = e.waitUp(ctx)
+	}
+	for {
+		r.mu.Lock()
+		list := r.waiting
+		r.waiting, r.bytes = nil, 0
+		if len(list) == 0 {
+			r.resolving = false
+			if err == nil {
+				r.to.Store(e)
+			}
+			r.mu.Unlock()
+			return
+		}
+		r.mu.Unlock()
+		for _, m := range list {
+			if err == nil {
+				err = e.sendWithin(r.m.ctx, m)
+			}
+			if err != nil {
+				r.m.cfg.Host.Undelivered(nil, m, err)
+				if !ends(err) { // it was about this message alone
+					err = nil
+				}
 			}
 		}
-		r.to.Store(e)
-	} else {
-		back = list
 	}
-	r.mu.Unlock()
-	for i := range back {
-		r.m.cfg.Host.Undelivered(nil, &back[i].m, err)
+}
+
+// ends tells whether an error of a send is about the endpoint rather than about the message.
+func ends(err error) bool { return !errors.Is(err, rma.ErrTooLarge) }
+
+// sendWithin is send that waits for room, until ctx or the endpoint ends.
+func (e *Endpoint) sendWithin(ctx context.Context, m *Outgoing) error {
+	for {
+		e.mu.Lock()
+		room := e.room
+		e.mu.Unlock()
+		err := e.send(m)
+		if !errors.Is(err, rma.ErrWindowFull) {
+			return err
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", err, ctx.Err())
+		}
 	}
 }
 
@@ -204,13 +232,13 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 			return m.ensurePeer(node, binding, r.address)
 		}
 		m.log.Debug("no node found yet", zap.String("address", r.address), zap.Error(err))
+		if m.closing.Load() {
+			return nil, fmt.Errorf("connecting to %s: %w", r.address, rma.ErrShutdown)
+		}
 		select {
 		case <-time.After(delay):
 			delay = min(2*delay, time.Second)
 		case <-ctx.Done():
-			if m.closing.Load() {
-				return nil, fmt.Errorf("connecting to %s: %w", r.address, rma.ErrShutdown)
-			}
 			return nil, fmt.Errorf("nobody answers at %s: %w", r.address, errors.Join(rma.ErrNoRoute, ctx.Err(), err))
 		}
 		if e := m.peer(r.address); e != nil { // it has come to us meanwhile
@@ -252,10 +280,10 @@ func (m *Manager) Connect(ctx context.Context, address string) (*Endpoint, error
 			if e, err = r.connect(limit); err != nil {
 				return nil, err
 			}
-			r.adopt(e)
 		}
 		err := e.waitUp(limit)
 		if err == nil {
+			r.adopt(e)
 			return e, nil
 		}
 		if limit.Err() != nil || !errors.Is(err, rma.ErrPeerRestarted) {
@@ -264,7 +292,7 @@ func (m *Manager) Connect(ctx context.Context, address string) (*Endpoint, error
 	}
 }
 
-// adopt makes the route lead to the endpoint, unless the first message is just doing that.
+// adopt makes the route lead to an endpoint that is up, unless messages are just being handed over to one.
 func (r *Route) adopt(e *Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,7 +308,26 @@ func (r *Route) close() {
 	list := r.waiting
 	r.waiting, r.bytes = nil, 0
 	r.mu.Unlock()
-	for i := range list {
-		r.m.cfg.Host.Undelivered(nil, &list[i].m, rma.ErrShutdown)
+	for _, m := range list {
+		r.m.cfg.Host.Undelivered(nil, m, rma.ErrShutdown)
+	}
+}
+
+// drain waits until what waits for an endpoint has been handed over or given back, or ctx ends.
+func (r *Route) drain(ctx context.Context) {
+	t := time.NewTicker(2 * time.Millisecond)
+	defer t.Stop()
+	for {
+		r.mu.Lock()
+		busy := r.resolving
+		r.mu.Unlock()
+		if !busy {
+			return
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }

@@ -44,32 +44,46 @@ type Joiner interface {
 	Withdraw(id wire.RailID, g wire.Generation, op any)
 }
 
+// late is in every message that may reach an actor that has just ended: it stays out of the dead letters' log.
+type late struct{}
+
+// IgnoreDeadLetterLogging implements actor.IgnoreDeadLetterLogging.
+func (late) IgnoreDeadLetterLogging() {}
+
 // Endpoint to rail.
 type (
 	// Connect makes the rail dial now, whatever it was waiting for. Nothing happens where it is
 	// connected or dialing, where the peer dials, and where the rail was given up.
-	Connect struct{}
+	Connect struct{ late }
 	// Accepted gives the rail a generation whose handshake the peer has confirmed. The rail owns Conn from now on.
 	Accepted struct {
+		late
 		Generation wire.Generation
 		Conn       Conn
 		Link       Link
 	}
 	// Retire says that the session has fenced a generation. It counts as the generation's failure, with Cause.
 	Retire struct {
+		late
 		Generation wire.Generation
 		Cause      error
 	}
 	// DialBeside makes the rail dial a candidate while it keeps the silent connection.
-	DialBeside struct{}
+	DialBeside struct{ late }
 	// LinkHint says that the local card's carrier went up or down. Never the proof of anything.
-	LinkHint struct{ Up bool }
+	LinkHint struct {
+		late
+		Up bool
+	}
 	// Reachable says whether the peer is reachable on another rail.
-	Reachable struct{ Yes bool }
+	Reachable struct {
+		late
+		Yes bool
+	}
 	// Probe asks for a heartbeat and a fresh look now: work has begun on an idle rail, or another rail is suspect.
-	Probe struct{}
+	Probe struct{ late }
 	// Describe is answered with a Status by a request's sender: what the rail itself knows (state, reason, restarts).
-	Describe struct{}
+	Describe struct{ late }
 )
 
 // Rail to endpoint (its parent).
@@ -77,6 +91,7 @@ type (
 	// Joined says that a generation carries work from now on. Rejoined and Outage say that the rail was down before.
 	// Ramp is how its weight grows; the zero Ramp is full weight at once.
 	Joined struct {
+		late
 		Rail       wire.RailID
 		Generation wire.Generation
 		Rejoined   bool
@@ -85,6 +100,7 @@ type (
 	}
 	// Broke says that a generation, or a dial for one (Carried is false then), has failed and has been judged.
 	Broke struct {
+		late
 		Rail       wire.RailID
 		Generation wire.Generation
 		Carried    bool
@@ -93,11 +109,13 @@ type (
 	}
 	// GaveUp says that the policy has stopped the rail for the endpoint's life.
 	GaveUp struct {
+		late
 		Rail    wire.RailID
 		Failure supervision.Failure
 	}
 	// Escalated says that the policy wants the endpoint to end because of a failure.
 	Escalated struct {
+		late
 		Rail    wire.RailID
 		Failure supervision.Failure
 	}
@@ -107,22 +125,26 @@ type (
 type (
 	// Put offers an operation to one lane; so do Get, and Serve for the data of a peer's get.
 	Put struct {
+		late
 		Op         any
 		Lane       wire.RailID
 		Generation wire.Generation
 	}
 	Get struct {
+		late
 		Op         any
 		Lane       wire.RailID
 		Generation wire.Generation
 	}
 	Serve struct {
+		late
 		Op         any
 		Lane       wire.RailID
 		Generation wire.Generation
 	}
 	// Cancel takes it back.
 	Cancel struct {
+		late
 		Op         any
 		Lane       wire.RailID
 		Generation wire.Generation
@@ -133,11 +155,13 @@ type (
 type (
 	// dialed: the handshake is done.
 	dialed struct {
+		late
 		line *line
 		link Link
 	}
 	// broken: the dial, the handshake or the stream has failed.
 	broken struct {
+		late
 		line  *line
 		cause error
 	}
@@ -147,34 +171,50 @@ type (
 type (
 	// fail: the session has fenced the generation; fail with this.
 	fail struct {
+		late
 		line    *line
 		failure *supervision.Failure
 	}
 	// renewed: the dial in progress began before the card's link came up; it was dropped, begin this one.
-	renewed struct{ line *line }
+	renewed struct {
+		late
+		line *line
+	}
 )
 
 // Transport to rail.
 type (
 	// carrying: the line is attached and runs.
-	carrying struct{ line *line }
+	carrying struct {
+		late
+		line *line
+	}
 	// withdrawn: a candidate that nobody needs any more. It is no failure.
-	withdrawn struct{ line *line }
+	withdrawn struct {
+		late
+		line *line
+	}
 )
 
 // Rail to itself, from timers. life tells this incarnation's timers from those of one before a restart.
 type (
 	tick struct {
+		late
 		life  *railActor
 		round uint64
 	}
 	again struct {
+		late
 		life    *railActor
 		carrier *carrier
 		round   uint64
 	}
-	overdue struct{ life *railActor }
+	overdue struct {
+		late
+		life *railActor
+	}
 	settled struct {
+		late
 		life  *railActor
 		round uint64
 	}

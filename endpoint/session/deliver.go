@@ -103,15 +103,14 @@ func (g *Generation) envelope(rec *wire.Record) (Delivery, error) {
 	return d, err
 }
 
-// charge takes a message's room; a peer that uses more than it was granted breaks the protocol.
+// charge says what a message costs; it is taken once the frame is accepted. A peer that uses more than it was granted breaks the protocol.
 func (s *Session) charge(d *Delivery, payload uint64) error {
 	if d.System {
 		return nil
 	}
 	d.Cost = payload + uint64(len(d.Headers)) + MessageOverhead
-	s.received += d.Cost
-	if s.received > s.grantSent {
-		return protocolError("%d bytes of messages; only %d were granted", s.received, s.grantSent)
+	if s.received+d.Cost > s.grantSent {
+		return protocolError("%d bytes of messages; only %d were granted", s.received+d.Cost, s.grantSent)
 	}
 	return nil
 }
@@ -126,6 +125,7 @@ func (g *Generation) messageIn(rec *wire.Record) error {
 		return err
 	}
 	d.Payload = rec.Payload
+	s.received += d.Cost
 	s.stats.MessagesReceived++
 	if len(s.holds) > 0 {
 		if h := s.holds[d.Target.S]; h != nil {
@@ -157,6 +157,7 @@ func (g *Generation) placeholderIn(rec *wire.Record) error {
 	if a.place {
 		return protocolError("a second placeholder of message %d", rec.ID)
 	}
+	s.received += d.Cost
 	s.stats.MessagesReceived++
 	d.Headers, d.Owned = clone(d.Headers), true
 	h := s.holds[d.Target.S]
@@ -208,6 +209,20 @@ func (g *Generation) pieceLanded(a *assembly, n int) {
 	if a.whole() && a.place && a.hold.owner == nil {
 		g.drain(a.hold)
 	}
+}
+
+// Held counts, for each target, the messages that wait behind a large one which is not whole. They have been acknowledged; where
+// the session ends before they are delivered, only this side knows.
+func (s *Session) Held() map[string]int {
+	held := make(map[string]int, len(s.holds))
+	for target, h := range s.holds {
+		for i := range h.queue {
+			if e := &h.queue[i]; e.asm == nil || e.asm.whole() {
+				held[target]++
+			}
+		}
+	}
+	return held
 }
 
 // drain takes from the hold what is ready, and the hold away when it is empty.

@@ -102,6 +102,8 @@ func (s *Session) Send(now time.Duration, m *Message) error {
 		s.nextOp++
 		q.large = &Op{ID: s.nextOp, Kind: LargeMessage, Data: m.Payload, out: 1} // its placeholder is owed
 		q.payload, q.headers = nil, clone(m.Headers)
+		envelope := q
+		q.large.envelope = &envelope
 		s.ops[q.large.ID] = q.large
 		s.addBody(q.large)
 	}
@@ -188,7 +190,6 @@ func (s *Session) enqueue(b *bucket, g *Generation, q *queued) {
 			System: q.system, Target: target, Sender: sender, Type: typ, Headers: q.headers,
 			ID: q.large.ID, Total: uint64(len(q.large.Data)),
 		})
-		f.large.headers = q.headers
 	} else {
 		seg.buf = wire.AppendMessage(seg.buf, &wire.Message{
 			System: q.system, Target: target, Sender: sender, Type: typ, Headers: q.headers, Payload: q.payload,
@@ -301,7 +302,7 @@ func (seg *segment) unqueue(i int) queued {
 	seg.shared = true
 	q := queued{target: f.target, sender: f.sender, typ: f.typ, system: f.system, strikes: f.strikes, large: f.large}
 	if f.large != nil {
-		q.headers = f.large.headers
+		q.headers = f.large.envelope.headers
 		return q
 	}
 	q.headers = seg.buf[f.hdrAt : f.hdrAt+f.hdrLen : f.hdrAt+f.hdrLen]
@@ -309,8 +310,14 @@ func (seg *segment) unqueue(i int) queued {
 	return q
 }
 
-// undelivered says that a message will not be sent again.
+// undelivered says that a message will not be sent again. A large one is met with its placeholder and with its body.
 func (s *Session) undelivered(q *queued, err error) {
+	if q.large != nil {
+		if q.large.gaveUp {
+			return
+		}
+		q.large.gaveUp = true
+	}
 	m := &Message{Target: q.target, Sender: q.sender, Type: q.typ, System: q.system, Headers: q.headers, Payload: q.payload}
 	if q.large != nil {
 		m.Payload = q.large.Data
@@ -346,6 +353,11 @@ func (s *Session) abandonMessages(err error) {
 			s.undelivered(&s.buckets[i].pending[j], err)
 		}
 		s.buckets[i].pending = nil
+	}
+	for _, o := range s.bodies { // their placeholders may have been acknowledged long ago
+		if o.Kind == LargeMessage {
+			s.undelivered(o.envelope, err)
+		}
 	}
 }
 

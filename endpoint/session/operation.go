@@ -37,8 +37,10 @@ type Op struct {
 	Fence bool
 	User  any
 
-	ID      wire.OpID
-	headers []byte // of a large message
+	ID wire.OpID
+	// envelope is a large message without its body; gaveUp says that it was given back as undelivered.
+	envelope *queued
+	gaveUp   bool
 
 	begun     bool  // a frame of it may have been written
 	held      bool  // waits for its turn (Fence)
