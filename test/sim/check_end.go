@@ -95,6 +95,11 @@ func (w *World) checkEnd() {
 			for _, g := range a.graves {
 				w.look(g)
 			}
+			for _, k := range a.owed {
+				if k.notified != 1 {
+					w.violate("%s completed, and its notification has never come", k.name())
+				}
+			}
 			e.boundsCheck()
 			st := e.s.Stats()
 			w.Count.ReroutedFrames += st.ReroutedFrames

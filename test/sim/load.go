@@ -29,6 +29,7 @@ type App struct {
 	byID    map[uint64]*work
 	orders  uint64
 	graves  []graveBuffer
+	owed    []*work // completed, and the notification may still be on its last step
 }
 
 // outgoing is a message that is still to be taken by the session.
