@@ -86,7 +86,7 @@ func rootCommand(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %w (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
 	})
-	root.AddCommand(infoCommand(s), demoCommand(s))
+	root.AddCommand(infoCommand(s), perfCommand(s), demoCommand(s))
 	return root
 }
 
