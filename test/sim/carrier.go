@@ -80,6 +80,11 @@ func (c *carrier) write() {
 		c.e.w.violate("%s: rail %d generation %d is quiet inside a write bracket", c.e, c.r.id, c.gen.ID)
 	}
 	c.out.Acquire()
+	for _, b := range c.out.Bufs {
+		if len(b) >= 32 && isAll(b, poison) {
+			c.e.w.violate("%s writes %d bytes of a source that was given back, on rail %d", c.e, len(b), c.r.id)
+		}
+	}
 	n, err := c.sock.write(c.out.Bufs)
 	c.out.Release()
 	c.e.node.soon("wrote", func() { c.wrote(n, err) })

@@ -32,7 +32,7 @@ func (k *work) arrived() {
 		w.violate("%s is notified twice", k.name())
 	case k.completed && k.err == nil && !k.canceled:
 		w.violate("%s is notified after its completion", k.name())
-	case k.completed && !k.abandoned:
+	case k.completed && k.err != nil && !k.abandoned:
 		w.violate("%s is notified though it ended with: %v", k.name(), k.err)
 	case k.slot == nil:
 		w.violate("%s is notified; it had to be refused: %v", k.name(), k.evil)

@@ -8,6 +8,7 @@ import (
 var (
 	errReset  = errors.New("sim: connection reset by peer")
 	errClosed = errors.New("sim: connection closed here")
+	errCrash  = errors.New("sim: the transport has failed")
 )
 
 // conn is one connection: two sockets and a pipe each way.
@@ -92,6 +93,7 @@ func (s *sock) write(bufs [][]byte) (int, error) {
 func (s *sock) send(msg any) {
 	if s.err == nil {
 		s.out.push(packet{msg: msg})
+		s.conn.path.w.joinStep(s.conn)
 	}
 }
 

@@ -14,6 +14,16 @@ func (w *World) startFaults() {
 	})
 	w.often(f.Slow, w.slow)
 	w.often(f.Freeze, w.freeze)
+	w.often(f.Crash, func() {
+		if c := w.anyCarrier(); c != nil {
+			c.e.node.soon("crash", func() { c.lost(errCrash) })
+		}
+	})
+	w.often(f.Alarm, func() {
+		if c := w.anyCarrier(); c != nil {
+			c.e.node.soon("alarm", func() { c.pulse.Accuse(c.e.now()) })
+		}
+	})
 }
 
 func (w *World) often(every time.Duration, fn func()) {
@@ -32,6 +42,24 @@ func (w *World) often(every time.Duration, fn func()) {
 func (w *World) anyPath() *Path {
 	p := w.pairs[w.number(0, len(w.pairs)-1)]
 	return p.paths[w.number(0, len(p.paths)-1)]
+}
+
+// anyCarrier gives one end's live transport of some rail; nil: it has none now.
+func (w *World) anyCarrier() *carrier {
+	n := w.nodes[w.number(0, len(w.nodes)-1)]
+	e := n.ends[w.number(0, len(n.ends)-1)]
+	return e.rails[w.number(0, len(e.rails)-1)].carrier
+}
+
+// joinStep may cut a connection that is being joined, soon.
+func (w *World) joinStep(c *conn) {
+	if w.calm || !w.chance(w.opt.JoinCut) {
+		return
+	}
+	w.After(w.between(0, 4*w.opt.MaxDelay+4*w.opt.Turn), "join-cut", func() {
+		w.Count.Resets++
+		c.cut([2]bool{w.chance(0.7), w.chance(0.7)})
+	})
 }
 
 // reset ends a path's connections; half: only one end hears of it.
@@ -60,6 +88,9 @@ func (w *World) hole(dirs [2]bool) {
 		}
 	}
 	w.After(length, "heal", func() {
+		if w.calm {
+			return
+		}
 		for i := range p.dir {
 			if dirs[i] {
 				p.dir[i].heal()

@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"railyard/endpoint/session"
 	"railyard/rail"
 	"railyard/wire"
 )
@@ -154,7 +155,7 @@ func (r *railEnd) hello(s *sock) {
 		r.failed(s)
 		return
 	}
-	e.whenQuiet(quietWaiter{lane: lane, gen: gen, then: func() {
+	say := func() {
 		e.note("rail %d: hello for generation %d", r.id, gen)
 		s.send(hello{gen: gen, fenced: copyFenced(e.s.Fenced())})
 		r.await(s, joinLimit, func(m any) {
@@ -165,7 +166,14 @@ func (r *railEnd) hello(s *sock) {
 			}
 			r.answered(s, gen, a)
 		})
-	}})
+	}
+	if e.w.opt.Hasty {
+		lane.FenceOlder(e.now(), gen, session.ErrReplaced)
+		e.pump()
+		say()
+		return
+	}
+	e.whenQuiet(quietWaiter{lane: lane, gen: gen, then: say})
 }
 
 // answered: the peer has agreed; what it has fenced is known now, and it is told what came of that.

@@ -148,12 +148,23 @@ func (a *App) begin(k *work) {
 	}
 	abandon := w.chance(w.opt.Load.Abandon)
 	var wait time.Duration
-	switch w.number(0, 3) {
+	switch w.number(0, 4) {
 	case 0: // at once
 	case 1:
 		wait = w.between(0, 200*time.Microsecond)
-	default:
+	case 2:
 		wait = w.between(0, 30*time.Millisecond)
+	default: // while its bytes are under way
+		rate := 0.0
+		for _, p := range e.pair.paths {
+			rate += p.dir[e.side].rate
+		}
+		long := time.Duration(float64(k.n) / rate * float64(time.Second))
+		wait = w.between(0, 2*long+10*w.opt.MaxDelay+4*w.opt.Turn)
+	}
+	if abandon && w.chance(0.3) {
+		e.node.after(wait, "abandon", func() { a.abandon(k) })
+		return
 	}
 	e.node.after(wait, "cancel", func() { a.cancel(k, abandon) })
 }
@@ -170,15 +181,22 @@ func (a *App) cancel(k *work, abandon bool) {
 	if !abandon || k.completed {
 		return
 	}
-	e.node.after(w.between(0, 50*time.Millisecond), "abandon", func() {
-		if k.completed {
-			return
-		}
-		w.Count.Abandons++
-		k.abandoned = true
-		e.s.Abandon(e.now(), &k.op)
-		e.pump()
-	})
+	var wait time.Duration
+	if w.chance(0.7) {
+		wait = w.between(0, 5*w.opt.MaxDelay+5*w.opt.Turn)
+	}
+	e.node.after(wait, "abandon", func() { a.abandon(k) })
+}
+
+// abandon ends the operation here, whatever becomes of it.
+func (a *App) abandon(k *work) {
+	if k.completed {
+		return
+	}
+	a.w.Count.Abandons++
+	k.abandoned = true
+	a.e.s.Abandon(a.e.now(), &k.op)
+	a.e.pump()
 }
 
 // completed is the end of an operation.

@@ -23,6 +23,7 @@ type Node struct {
 type Pair struct {
 	ends  [2]*End
 	paths []*Path
+	lost  int // the path that does not come back until all is done; -1: none
 	lives livesCheck
 }
 

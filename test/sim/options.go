@@ -29,11 +29,14 @@ type Options struct {
 	LateTurn float64 // chance of ten times that
 	LateFx   float64 // chance that effects are carried out late
 
-	Session session.Config
-	Load    Load
-	Faults  Faults
-	Zombies float64 // chance that a killed connection's bytes still go out
-	Swallow float64 // chance that an end, once closed, answers nothing
+	Session   session.Config
+	Load      Load
+	Faults    Faults
+	Hasty     bool    // dialers do not wait for quiet before they say which generations they have fenced
+	LanesLost bool    // one path of each pair stays dead until everything is done
+	JoinCut   float64 // chance, at each step of a join, that its connection is cut soon after
+	Zombies   float64 // chance that a killed connection's bytes still go out
+	Swallow   float64 // chance that an end, once closed, answers nothing
 }
 
 // Load is the work of each end.
@@ -61,6 +64,8 @@ type Load struct {
 // Faults are the mean times between two of a kind; 0: none of it.
 type Faults struct {
 	Reset, HalfReset, Hole, OneWay, Slow, Freeze time.Duration
+	Crash                                        time.Duration // a transport fails for a reason of its own
+	Alarm                                        time.Duration // a card says that its carrier is gone, and nothing is wrong
 	HoleFor, FreezeFor                           time.Duration // at the most
 }
 
@@ -71,6 +76,11 @@ var features = map[string]func(*Options){
 	"holes":    func(o *Options) { o.Faults.Hole, o.Faults.OneWay = 0, 0 },
 	"slow":     func(o *Options) { o.Faults.Slow = 0 },
 	"freezes":  func(o *Options) { o.Faults.Freeze = 0 },
+	"crashes":  func(o *Options) { o.Faults.Crash = 0 },
+	"alarms":   func(o *Options) { o.Faults.Alarm = 0 },
+	"hasty":    func(o *Options) { o.Hasty = false },
+	"joincuts": func(o *Options) { o.JoinCut = 0 },
+	"lost":     func(o *Options) { o.LanesLost = false },
 	"zombies":  func(o *Options) { o.Zombies = 0 },
 	"swallow":  func(o *Options) { o.Swallow = 0 },
 	"lanes":    func(o *Options) { o.Lanes = 1 },
@@ -135,12 +145,16 @@ func OptionsOf(seed uint64) Options {
 		MinBuffer: pick(d, 2<<10, 64<<10, 256<<10),
 		Turn:      pick(d, 2*time.Microsecond, 50*time.Microsecond, time.Millisecond),
 		LateTurn:  pick(d, 0, 0.02), LateFx: pick(d, 0, 0.05, 0.5),
-		Zombies: pick(d, 0, 0.5, 1), Swallow: pick(d, 0, 0.3),
+		Hasty: d.chance(0.2), LanesLost: d.chance(0.3), JoinCut: pick(d, 0, 0, 0.1, 0.3), Zombies: pick(d, 0, 0.5, 1), Swallow: pick(d, 0, 0.3),
 	}
 	o.MaxDelay = o.MinDelay * time.Duration(1+d.IntN(20))
 	o.MaxRate = o.MinRate * (1 + 4*d.Float64())
-	o.MaxBuffer = o.MinBuffer * (1 + d.IntN(16))
 	o.Session = sessionOf(d, &o)
+	// A path on which the least chunk takes as long as the silence limit is no rail: what a socket holds has to
+	// reach the peer several times within it.
+	round := 2*(o.MaxDelay+o.Jitter) + 8*o.Turn
+	o.MinBuffer = max(o.MinBuffer, int(float64(o.Session.MinChunk)*float64(round)/float64(30*time.Millisecond)))
+	o.MaxBuffer = o.MinBuffer * (1 + d.IntN(16))
 	o.Load = loadOf(d, &o)
 	o.Faults = faultsOf(d)
 	return o
@@ -203,7 +217,7 @@ func faultsOf(d draw) Faults {
 	}
 	return Faults{
 		Reset: every(0.4), HalfReset: every(0.3), Hole: every(0.4), OneWay: every(0.3), Slow: every(0.2),
-		Freeze:  every(0.15),
+		Freeze: every(0.15), Crash: every(0.2), Alarm: every(0.2),
 		HoleFor: pick(d, 50*time.Millisecond, 500*time.Millisecond, 2*time.Second), FreezeFor: 600 * time.Millisecond,
 	}
 }

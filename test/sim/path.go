@@ -64,6 +64,14 @@ func (d *direction) heal() {
 	}
 }
 
+// heal ends every fault of the path.
+func (p *Path) heal() {
+	for i := range p.dir {
+		p.dir[i].slow = 1
+		p.dir[i].heal()
+	}
+}
+
 // ask runs then(true) at the asking side when a packet has gone to the other side and another come back; then(false)
 // when that took too long.
 func (p *Path) ask(side int, limit time.Duration, then func(ok bool)) {
