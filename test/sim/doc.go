@@ -3,6 +3,7 @@
 // checkers that know both ends.
 //
 //	options.go   what a seed chooses: how many lanes, how fast, which work, which faults
+//	profiles.go  pressures: options that make one kind of trouble likely
 //	world.go     clock, event queue, randomness, trace, failure
 //	path.go      what lies between two cards: delay, rate, black holes; conn.go the byte streams over it
 //	node.go      one incarnation; end.go one end of a session and how it carries out effects
@@ -18,7 +19,8 @@
 // Invariant: the checkers and the work see a node only by what its session says and by its memory, never by the
 // session's own state; the one exception is Session.Sizes, for the bounds.
 //
-// Usage: go run ./test/sim --seeds 1000 --from 1. A seed that fails prints what broke and the story up to it.
+// Usage: go run ./test/sim --seeds 1000 --from 1. A seed that fails prints what broke and the story up to it. Exit codes: 0
+// all held, 1 a checker saw a broken promise, 2 wrong usage, 3 a panic that was no checker's.
 //
 // Start reading at world.go, then end.go.
 package main

@@ -16,6 +16,7 @@ func run() int {
 	from := flag.Uint64("from", 1, "the first seed")
 	verbose := flag.Bool("v", false, "tell each story while it happens")
 	without := flag.String("without", "", "features to leave out, with commas between them")
+	under := flag.String("profile", "", "put every world under this pressure (profiles.go)")
 	limit := flag.Duration("for", 0, "stop after this real time (0: never)")
 	profile := flag.String("cpuprofile", "", "write a profile of the processor's time here")
 	flag.Parse()
@@ -41,9 +42,16 @@ func run() int {
 			fmt.Fprintf(os.Stderr, "sim: no such feature in %q: have a look into options.go\n", *without)
 			return 2
 		}
+		if !opt.press(*under) {
+			fmt.Fprintf(os.Stderr, "sim: no profile %q: have a look into profiles.go\n", *under)
+			return 2
+		}
 		w, failure := Play(opt)
 		if failure != nil {
 			report(failure, opt)
+			if failure.Stack != "" {
+				return 3
+			}
 			return 1
 		}
 		sum.add(&w.Count)
@@ -63,8 +71,16 @@ func report(f *Failure, opt Options) {
 	fmt.Printf("\n%+v\n\n%s\n", opt, f.Error())
 	if f.Stack != "" {
 		fmt.Println(f.Stack)
+	} else {
+		fmt.Printf("seen by: %s\n", f.Checker)
 	}
-	fmt.Printf("again: go run ./test/sim --seeds 1 --from %d\n", f.Seed)
+	fmt.Printf("again: go run ./test/sim --seeds 1 --from %d", f.Seed)
+	flag.Visit(func(given *flag.Flag) {
+		if given.Name == "without" || given.Name == "profile" {
+			fmt.Printf(" --%s %s", given.Name, given.Value)
+		}
+	})
+	fmt.Println()
 }
 
 // add sums up two counts, field by field.

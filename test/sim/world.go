@@ -4,7 +4,9 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -39,7 +41,7 @@ type Counts struct {
 }
 
 // violation is how a checker or a broken promise ends a run.
-type violation struct{ text string }
+type violation struct{ checker, text string }
 
 // Failure is a run that ended badly.
 type Failure struct {
@@ -47,7 +49,8 @@ type Failure struct {
 	At    time.Duration
 	Text  string
 	Story []string
-	Stack string // of a panic that was no checker's
+	// Checker is the function that saw it, Stack that of a panic which was no checker's: one of them is empty.
+	Checker, Stack string
 }
 
 // Error names the seed and the promise.
@@ -137,9 +140,13 @@ func (w *World) note(format string, args ...any) {
 	w.story.add(w.now, line)
 }
 
-// violate ends the run: a promise is broken.
+// violate ends the run: a promise is broken, as its caller has seen.
 func (w *World) violate(format string, args ...any) {
-	panic(violation{fmt.Sprintf(format, args...)})
+	checker := "unknown"
+	if pc, _, _, ok := runtime.Caller(1); ok {
+		checker = strings.TrimPrefix(runtime.FuncForPC(pc).Name(), "main.")
+	}
+	panic(violation{checker, fmt.Sprintf(format, args...)})
 }
 
 // chance is true with probability p.
@@ -197,7 +204,7 @@ func Play(opt Options) (w *World, failure *Failure) {
 		}
 		failure = &Failure{Seed: opt.Seed, At: w.now, Story: w.story.all()}
 		if v, ok := r.(violation); ok {
-			failure.Text = v.text
+			failure.Checker, failure.Text = v.checker, v.text
 		} else {
 			failure.Text = fmt.Sprintf("panic: %v", r)
 			failure.Stack = string(debug.Stack())

@@ -1,0 +1,94 @@
+package main
+
+import "time"
+
+// profiles are pressures: each takes what a seed has chosen and makes one kind of trouble likely, so that a bug of that kind
+// is met within a few seeds. They change what happens, never what must hold.
+var profiles = map[string]func(*Options){
+	"": func(*Options) {},
+	// Puts that are taken back while their bytes are under way, on several lanes, some of which die.
+	"cancels": (*Options).cancels,
+	// The same, and the initiator does not wait for the verdict.
+	"abandons": func(o *Options) {
+		o.cancels()
+		o.Load.Abandon = 0.7
+	},
+	// Gets, some of them taken back, some of regions that are revoked.
+	"gets": func(o *Options) {
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 1, 10, 0, 0
+		o.Load.Cancel, o.Load.Evil, o.Load.RevokeEvery = 0.3, 0.05, 20*time.Millisecond
+		o.puts(100 << 10)
+	},
+	// Keys that are revoked under puts, and claims that must be refused.
+	"revokes": func(o *Options) {
+		o.lanes(2)
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 10, 1, 0, 0
+		o.Load.Cancel, o.Load.Abandon, o.Load.Evil, o.Load.RevokeEvery = 0, 0, 0.3, 20*time.Millisecond
+		o.puts(100 << 10)
+	},
+	// Messages of all sizes to few targets, on lanes that die and come back.
+	"messages": func(o *Options) {
+		o.lanes(3)
+		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 20, 3, 1, 0
+		o.Load.Targets, o.Load.Consume = 4, 10*time.Microsecond
+	},
+	// Puts with notifications.
+	"notify": func(o *Options) {
+		o.lanes(2)
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 10, 0, 0, 0
+		o.Load.Notify, o.Load.Cancel, o.Load.Evil = 0.8, 0.2, 0
+		o.puts(100 << 10)
+	},
+	// Windows as small as they may be, and mailboxes that are slow.
+	"windows": func(o *Options) {
+		o.lanes(2)
+		o.Session.MaxMessage, o.Session.Window = 64<<10, 1
+		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 5, 5, 0, 0
+		o.Load.Consume, o.Load.Budget, o.Load.Every = 5*time.Millisecond, 4<<20, 2*time.Millisecond
+	},
+	// Connections that are cut, of which one end hears nothing for a while.
+	"resets": func(o *Options) {
+		o.lanes(2)
+		o.Faults.Reset, o.Faults.HalfReset = 30*time.Millisecond, 30*time.Millisecond
+		o.JoinCut, o.Zombies = 0.2, 1
+	},
+	// Fences and flushes.
+	"fences": func(o *Options) {
+		o.lanes(2)
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Flushes, o.Load.Fence = 5, 3, 1, 3, 0.3
+	},
+	// Paths that swallow everything, one way or both, and nodes that are stopped.
+	"silence": func(o *Options) {
+		o.lanes(2)
+		o.Length = max(o.Length, 1200*time.Millisecond)
+		o.Faults = Faults{Hole: 200 * time.Millisecond, OneWay: 200 * time.Millisecond, Freeze: 300 * time.Millisecond,
+			HoleFor: 2 * time.Second, FreezeFor: 600 * time.Millisecond}
+		o.Load.Puts, o.Load.Messages = 3, 5
+	},
+}
+
+// press puts the options under a profile's pressure. False: there is none of that name.
+func (o *Options) press(name string) bool {
+	f := profiles[name]
+	if f == nil {
+		return false
+	}
+	f(o)
+	return true
+}
+
+// lanes has at least n of them.
+func (o *Options) lanes(n int) { o.Lanes = max(o.Lanes, n) }
+
+// puts sets the size of the largest operation, and has the work come often enough for the time that there is.
+func (o *Options) puts(n int) {
+	o.Load.BigPut, o.Load.Regions, o.Load.RegionSize = n, 2, 8*n
+	o.Load.Burst, o.Load.Budget, o.Load.Every = 5, 4<<20, 6*time.Millisecond
+}
+
+func (o *Options) cancels() {
+	o.lanes(2)
+	o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 10, 0, 1, 0
+	o.Load.Cancel, o.Load.Evil, o.Load.Notify = 0.6, 0, 0.3
+	o.puts(100 << 10)
+}
