@@ -435,8 +435,12 @@ func (s *Session) part(o *Op) {
 	}
 }
 
-// advanceOpen starts what was waiting for everything before it.
+// advanceOpen starts what was waiting for everything before it. In a session that is over nothing is started: a flush
+// would report success.
 func (s *Session) advanceOpen() {
+	if s.closed != nil {
+		return
+	}
 	for f := s.open.first; f != nil && f.held; f = s.open.first {
 		s.begin(f)
 		if f.listed {
