@@ -55,7 +55,7 @@ func (w *world) finish() {
 			e.say("%s, each completed once", plural(n, "operation"))
 		}
 		if e.sent > 0 {
-			e.say("%s sent; the other side heard %d", plural(e.sent, "message"), len(e.peer.heard))
+			e.say("%s sent; the other side heard %d", plural(e.sent, "message"), e.peer.taken)
 		}
 		z := e.s.Sizes()
 		if e.s.Closed() == nil && z.Cancels+z.Owed+z.Tombs+z.Serving+z.Assemblies+z.Held+z.Pending > 0 {

@@ -97,10 +97,11 @@ var commands map[string]command
 func init() {
 	commands = map[string]command{
 		"new":     {"new [rails=2] [chunk=64KiB] [window=…] [open=…]", 0, cmdNew},
-		"join":    {"join RAIL [by=a]: hello, answer and confirm", 1, cmdJoin},
+		"join":    {"join RAIL [by=a]: hello, answer, confirm and accept", 1, cmdJoin},
 		"hello":   {"hello RAIL [by=a]", 1, func(w *world, c call) { w.dial(c.by(), c.rail(0)) }},
 		"answer":  {"answer RAIL", 1, func(w *world, c call) { w.answer(c.rail(0)) }},
-		"confirm": {"confirm RAIL", 1, func(w *world, c call) { w.confirm(c.rail(0)) }},
+		"confirm": {"confirm RAIL: the dialer's end is up", 1, func(w *world, c call) { w.confirm(c.rail(0)) }},
+		"accept":  {"accept RAIL: the confirm arrives", 1, func(w *world, c call) { w.accept(c.rail(0)) }},
 
 		"write": {"write END RAIL [BYTES]: one write call", 2, func(_ *world, c call) { c.moved(c.link(0).write(c.limit(2)), "written") }},
 		"read":  {"read END RAIL [BYTES]: one read call", 2, func(_ *world, c call) { c.moved(c.link(0).read(c.limit(2)), "read") }},
@@ -140,7 +141,7 @@ func init() {
 		"close":   {"close END: its endpoint ends", 1, cmdClose},
 		"show":    {"show [END]", 0, cmdShow},
 		"rates":   {"rates END: the measured rates", 1, cmdRates},
-		"repeat":  {"repeat N COMMAND; COMMAND …: what came of the last round", 2, cmdRepeat},
+		"repeat":  {"repeat N COMMAND; COMMAND …: # is the round's letter, % its number; shows the last round", 2, cmdRepeat},
 		"end":     {"end", 0, func(w *world, _ call) { w.finish() }},
 	}
 }
@@ -232,8 +233,8 @@ func cmdNew(w *world, c call) {
 
 func cmdJoin(w *world, c call) {
 	id := c.rail(0)
-	if w.dial(c.by(), id) && w.answer(id) {
-		w.confirm(id)
+	if w.dial(c.by(), id) && w.answer(id) && w.confirm(id) {
+		w.accept(id)
 	}
 }
 
@@ -324,7 +325,7 @@ func (w *world) begin(c call, kind session.OpKind) {
 		k.op.Token[0] ^= 1
 	}
 	if actor := c.set["notify"]; actor != "" {
-		k.op.Notify = &session.Message{Target: e.s.Intern(actor), Type: e.s.Intern("note"),
+		k.op.Notify = &session.Message{Target: e.s.Intern(actor), Type: e.s.Intern(note),
 			Payload: []byte(c.word[1] + " is there")}
 	}
 	e.start(k)
@@ -357,6 +358,7 @@ func cmdSend(_ *world, c call) {
 func cmdConsume(w *world, c call) {
 	e := c.end(0)
 	e.stuck = false
+	e.say("the last of %s in the mailboxes: %s", plural(len(e.heard), "message"), e.heard[len(e.heard)-1])
 	e.s.Consumed(w.now, e.unspent)
 	e.unspent = 0
 	e.pump()
@@ -405,7 +407,7 @@ func cmdRepeat(w *world, c call) {
 	for i := range rounds {
 		w.said = nil
 		for _, line := range strings.Split(strings.Join(c.word[1:], " "), ";") {
-			w.do(strings.ReplaceAll(line, "#", string(rune('A'+i%26))))
+			w.do(strings.NewReplacer("#", string(rune('A'+i)), "%", strconv.Itoa(i)).Replace(line))
 			w.check()
 		}
 	}

@@ -1,14 +1,12 @@
 package script
 
 import (
-	"fmt"
-
 	"railyard/endpoint/session"
 	"railyard/rail"
 	"railyard/wire"
 )
 
-// join is a handshake under way: hello, answer, confirm. What a socket would carry lies in it.
+// join is a handshake under way: hello, answer, confirm, and its arrival. What a socket would carry lies in it.
 type join struct {
 	dialer   *end
 	rail     wire.RailID
@@ -16,6 +14,8 @@ type join struct {
 	told     []wire.Retired // the dialer's list of fenced generations
 	back     []wire.Retired // the acceptor's
 	answered bool
+	there    *pipe // set by the confirm: from the dialer
+	here     *pipe // and to it
 }
 
 // dial is the dialer's first step: older generations are fenced, the hello says which are unsettled.
@@ -65,27 +65,39 @@ func (w *world) answer(id int) bool {
 	return true
 }
 
-// confirm is the dialer's last step; then both ends attach the new generation.
-func (w *world) confirm(id int) {
+// confirm is the dialer's last step: it attaches the new generation. False: it is over already, and the acceptor hears
+// nothing.
+func (w *world) confirm(id int) bool {
 	j := w.joined(id)
 	if !j.answered {
 		w.breach("the join of rail %d is not answered", id)
 	}
-	w.joins[id] = nil
 	told, err := j.dialer.s.ExchangeFenced(w.now, j.back)
 	j.dialer.pump()
 	if err != nil {
 		w.breach("%s refuses the answer on rail %d: %v", j.dialer.name, id, err)
 	}
-	there, back := &pipe{room: 1 << 20}, &pipe{room: 1 << 20}
-	up := j.attach(j.dialer, back, there)
-	if _, err := j.dialer.peer.s.ExchangeFenced(w.now, told); err != nil {
-		w.breach("%s refuses the confirm on rail %d: %v", j.dialer.peer.name, id, err)
+	j.told, j.there, j.here = told, &pipe{room: 1 << 20}, &pipe{room: 1 << 20}
+	if !j.attach(j.dialer, j.here, j.there) {
+		w.joins[id] = nil
+		return false
 	}
-	j.dialer.peer.pump()
-	if up {
-		j.attach(j.dialer.peer, there, back)
+	return true
+}
+
+// accept is the acceptor's last step: the confirm has come.
+func (w *world) accept(id int) {
+	j := w.joined(id)
+	if j.there == nil {
+		w.breach("the join of rail %d is not confirmed", id)
 	}
+	w.joins[id] = nil
+	e := j.dialer.peer
+	if _, err := e.s.ExchangeFenced(w.now, j.told); err != nil {
+		w.breach("%s refuses the confirm on rail %d: %v", e.name, id, err)
+	}
+	e.pump()
+	j.attach(e, j.there, j.here)
 }
 
 func (w *world) joined(id int) *join {
@@ -111,5 +123,3 @@ func (j *join) attach(e *end, in, out *pipe) bool {
 	e.pump()
 	return true
 }
-
-func (j *join) String() string { return fmt.Sprintf("join of rail %d gen %d", j.rail, j.gen) }

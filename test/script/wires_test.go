@@ -49,6 +49,7 @@ type link struct {
 
 	pulse  *rail.Health
 	lookAt time.Duration
+	busy   bool
 }
 
 func linkOf(g *session.Generation) *link { return g.User.(*link) }
@@ -202,15 +203,20 @@ const most = 1 << 30
 
 // step lets each connection do one write call and one read call; it tells whether anything moved.
 func (w *world) step() bool {
+	written := w.writes()
+	return w.reads() || written
+}
+
+func (w *world) writes() bool { return w.each(func(l *link) int { return l.write(most) }) }
+
+func (w *world) reads() bool { return w.each(func(l *link) int { return l.read(most) }) }
+
+// each tells whether the calls moved anything.
+func (w *world) each(call func(l *link) int) bool {
 	moved := 0
 	for _, e := range w.ends() {
 		for _, l := range e.all() {
-			moved += l.write(most)
-		}
-	}
-	for _, e := range w.ends() {
-		for _, l := range e.all() {
-			moved += l.read(most)
+			moved += call(l)
 		}
 	}
 	return moved > 0

@@ -146,6 +146,9 @@ func (e *end) completed(op *session.Op, err error) {
 func (e *end) deliver(d *session.Delivery) {
 	text, _, _ := strings.Cut(string(d.Payload), "\x00")
 	e.hear(d.Target.S, text)
+	if d.Type.S != note {
+		e.taken++
+	}
 	if e.stuck {
 		e.unspent += d.Cost
 		return
@@ -162,8 +165,13 @@ func (e *end) hear(target, text string) {
 		}
 	}
 	e.heard = append(e.heard, line)
-	e.say("%s", line)
+	if !e.stuck {
+		e.say("%s", line)
+	}
 }
+
+// note is the type of notifications.
+const note = "note"
 
 // send gives a message of n bytes, text and zeros, to the session.
 func (e *end) send(target, text string, n int) {

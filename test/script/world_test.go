@@ -58,6 +58,7 @@ type end struct {
 	old     []*link // those before
 	heard   []string
 	sent    int
+	taken   int    // messages that its actors have heard, without notifications
 	watched bool   // its rails' health is looked at while time goes
 	stuck   bool   // its actors take nothing out of their mailboxes
 	unspent uint64 // what the mailboxes hold of the peer's window
@@ -196,7 +197,12 @@ func (w *world) pass(d time.Duration) {
 			e.look()
 			e.keep()
 		}
-		w.settle()
+		for w.reads() { // what was written earlier: a millisecond is how long a byte travels
+			continue
+		}
+		for w.writes() {
+			continue
+		}
 	}
 }
 
@@ -215,10 +221,15 @@ func (e *end) look() {
 	}
 	now := e.w.now
 	for _, l := range e.links {
-		if l == nil || l.dead || now < l.lookAt {
+		if l == nil || l.dead {
 			continue
 		}
 		v := l.gen.Vitals()
+		woken := v.Busy && !l.busy // work begins: a look that was far away comes at once
+		l.busy = v.Busy
+		if now < l.lookAt && !woken {
+			continue
+		}
 		a := l.pulse.Assess(now, rail.Vitals{Heard: v.Heard, Answered: v.Answered, OldestPing: v.OldestPing,
 			Acked: v.AckedBytes, InFlight: v.InFlight, RTT: v.RoundTrip, Jitter: v.Jitter, Busy: v.Busy})
 		l.lookAt = a.Next
