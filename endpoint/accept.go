@@ -50,15 +50,33 @@ func (m *Manager) listen(l rail.Listener) {
 	}
 }
 
-// admit counts a connection whose handshake is not done; beyond the bound the newcomer is turned away.
+// admit counts a connection whose handshake is not done. Beyond the bound the oldest one makes room: a peer is done in
+// milliseconds, so it is a stranger who keeps us waiting.
 func (m *Manager) admit(conn rail.Conn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closing.Load() || len(m.handshaking) >= m.cfg.MaxPending {
-		m.turnedAway++
+	if m.closing.Load() {
 		return false
 	}
-	m.handshaking[conn] = struct{}{}
+	if len(m.handshaking) >= m.cfg.MaxPending {
+		var oldest rail.Conn
+		first := m.callers
+		for c, n := range m.handshaking {
+			if n < first {
+				oldest, first = c, n
+			}
+		}
+		if oldest != nil {
+			delete(m.handshaking, oldest)
+			oldest.Kill() // its handshake ends, and closes it
+			if m.turnedAway++; m.turnedAway&(m.turnedAway-1) == 0 { // a line at 1, 2, 4, 8, …
+				m.log.Warn("more callers than MaxPending do not finish their handshake; the oldest are dropped",
+					zap.Int("MaxPending", m.cfg.MaxPending), zap.Uint64("dropped", m.turnedAway))
+			}
+		}
+	}
+	m.handshaking[conn] = m.callers
+	m.callers++
 	return true
 }
 

@@ -39,7 +39,8 @@ type Config struct {
 	Health rail.HealthConfig
 	// Session sets windows and limits.
 	Session session.Config
-	// MaxPending bounds connections whose handshake is not done (1024); HandshakeTimeout their time (5 s).
+	// MaxPending bounds connections whose handshake is not done (1024): beyond it the oldest makes room.
+	// HandshakeTimeout bounds their time (5 s).
 	MaxPending       int
 	HandshakeTimeout time.Duration
 	// MaxPeers bounds endpoints (4096).

@@ -3,10 +3,10 @@ package endpoint
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +21,12 @@ import (
 	"railyard/rma"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if order := os.Getenv(idleEnv); order != "" {
+		idleClient(order)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // host is a Host that keeps what it is given.
 type host struct {
@@ -215,5 +220,3 @@ func BenchmarkPut(bm *testing.B) {
 		}
 	}
 }
-
-var _ = errors.Is

@@ -52,7 +52,8 @@ type Manager struct {
 	making      map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
 	sessions    map[[wire.SessionSize]byte]*Endpoint
 	routes      map[string]*Route
-	handshaking map[rail.Conn]struct{}
+	handshaking map[rail.Conn]uint64 // in the order in which they came
+	callers     uint64
 	turnedAway  uint64
 }
 
@@ -69,7 +70,7 @@ func Start(cfg Config) (*Manager, error) {
 		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
 		stop: make(chan struct{}), peers: make(map[string]*Endpoint), making: make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
-		handshaking: make(map[rail.Conn]struct{}),
+		handshaking: make(map[rail.Conn]uint64),
 	}
 	m.random(m.incarnation[:])
 	m.ctx, m.cancel = context.WithCancel(context.Background())
