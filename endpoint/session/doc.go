@@ -31,6 +31,6 @@
 //   - reserved - granted never exceeds 0: no message is numbered without room at the receiver.
 //   - Every operation leaves the open list exactly once, by complete.
 //
-// Start reading at session.go, then message.go and fill.go for the way out, receive.go for the way in,
+// Start reading at session.go, then message.go, fill.go and stripe.go for the way out, receive.go for the way in,
 // retire.go for what happens when a rail dies.
 package session

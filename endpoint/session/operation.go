@@ -213,7 +213,8 @@ func (s *Session) startBulk(o *Op) {
 
 func (s *Session) offer(g *Generation, o *Op) {
 	for _, have := range o.on {
-		if have == g {
+		if have == g { // the lane that it left the operation to may be the one that has gone
+			s.wake(g)
 			return
 		}
 	}
