@@ -39,22 +39,34 @@ type cable interface {
 	Held() uint64
 }
 
-// pipeWire is a cable in memory.
+// pipeWire is a cable in memory. Others lead to the same card from a's other cards: TCP's forwarder stands in those ways too.
 type pipeWire struct {
 	railtest.Wire
-	tap  *tap
-	from string
+	others []railtest.Wire
+	tap    *tap
+	from   string
+}
+
+// Cut implements cable.
+func (w *pipeWire) Cut() {
+	for _, o := range append(w.others, w.Wire) {
+		o.Cut()
+	}
 }
 
 // BlackHole also makes a dead sender's bytes arrive later, as those of a kernel that goes on retransmitting.
 func (w *pipeWire) BlackHole(d way) {
-	w.Zombie(true)
-	w.Wire.BlackHole(d)
+	for _, o := range append(w.others, w.Wire) {
+		o.Zombie(true)
+		o.BlackHole(d)
+	}
 }
 
 func (w *pipeWire) Heal() {
-	w.Wire.Heal()
-	w.Zombie(false)
+	for _, o := range append(w.others, w.Wire) {
+		o.Heal()
+		o.Zombie(false)
+	}
 }
 
 func (w *pipeWire) Held() uint64 { return w.tap.held(w.from) }

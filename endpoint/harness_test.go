@@ -353,7 +353,13 @@ func newGround(t testing.TB, kind string, rails int) *ground {
 			a, b := fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)
 			g.near = append(g.near, rail.Binding{Kind: kind, Address: a + ":1"})
 			g.far = append(g.far, rail.Binding{Kind: kind, Address: b + ":1"})
-			g.cables = append(g.cables, &pipeWire{Wire: network.Wire(a, b), tap: held, from: a + ":1"})
+			w := &pipeWire{Wire: network.Wire(a, b), tap: held, from: a + ":1"}
+			for j := range rails {
+				if j != i {
+					w.others = append(w.others, network.Wire(fmt.Sprintf("a%d", j), b))
+				}
+			}
+			g.cables = append(g.cables, w)
 		}
 		return g
 	}
