@@ -55,7 +55,8 @@ func perfCommand(s streams) *cobra.Command {
 	flags.BoolVar(&f.verify, "verify", false, "compare checksums of what landed")
 	flags.BoolVar(&f.json, "json", false, "print one object")
 	flags.StringVar(&f.to, "to", "", "`ADDRESS` of a `railyard perf serve`")
-	flags.StringArrayVar(&f.local, "rail", nil, "`ADDRESS` of a card of this host, with --to; once for each rail; none: every usable card")
+	flags.StringArrayVar(&f.local, "rail", nil,
+		"`ADDRESS` of a card of this host, with --to; once for each rail; none: every usable card")
 	cmd.AddCommand(perfServeCommand(s), perfSecondCommand(s))
 	return cmd
 }
@@ -141,9 +142,8 @@ func perfServeCommand(s streams) *cobra.Command {
 			if timeline != "" && len(rails) == 0 {
 				return usagef("%s: --timeline has a column for each rail; name them with --rail", cmd.CommandPath())
 			}
-			return perf.Serve(cmd.Context(), perf.ServeOptions{Rails: rails, Timeline: timeline, Ready: func(address string) {
-				fmt.Fprintf(s.out, "serving at %s; end with Ctrl-C\n", address)
-			}})
+			ready := func(address string) { fmt.Fprintf(s.out, "serving at %s; end with Ctrl-C\n", address) }
+			return perf.Serve(cmd.Context(), perf.ServeOptions{Rails: rails, Timeline: timeline, Ready: ready})
 		},
 	}
 	flags := cmd.Flags()

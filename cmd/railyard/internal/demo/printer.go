@@ -11,7 +11,6 @@ import (
 
 	"railyard/cmd/railyard/internal/clock"
 	"railyard/cmd/railyard/internal/load"
-	"railyard/cmd/railyard/internal/units"
 	"railyard/rail"
 )
 
@@ -82,10 +81,11 @@ func (p *printer) record(r Record) {
 }
 
 func describe(r Record) string {
-	text := fmt.Sprintf("rail %d %s: %s in flight, detected %s, gap %.0f ms (%s), rejoined %s", r.Rail, r.Cut,
-		units.Bytes(int64(r.InFlight)), since(r.DetectedMs), r.GapMs, r.GapOf, since(r.RejoinMs))
-	if r.GapOf == "" {
-		text = strings.Replace(text, " ()", "", 1)
+	// What matters most comes first: a table clips the rest.
+	text := fmt.Sprintf("rail %d %s: detected %s, gap %.0f ms, back %s; %.1f kB in flight", r.Rail, r.Cut,
+		since(r.DetectedMs), r.GapMs, since(r.RejoinMs), float64(r.InFlight)/1e3)
+	if r.GapOf != "" {
+		text += ", worst: " + r.GapOf
 	}
 	return text
 }

@@ -33,7 +33,9 @@ func TestJSONPrintsObjectsOnly(t *testing.T) {
 	require.Len(t, lines, 3)
 	var r map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &r))
-	for _, field := range []string{"cut", "rail", "in_flight_bytes", "detected_ms", "gap_ms", "rejoin_ms", "local", "remote", "cause"} {
+	for _, field := range []string{
+		"cut", "rail", "in_flight_bytes", "detected_ms", "gap_ms", "rejoin_ms", "local", "remote", "cause",
+	} {
 		assert.Contains(t, r, field)
 	}
 	assert.InDelta(t, 1.5, r["detected_ms"], 0)
@@ -42,8 +44,10 @@ func TestJSONPrintsObjectsOnly(t *testing.T) {
 	assert.Nil(t, r["detected_ms"], "what did not happen is null")
 	var sum map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[2]), &sum))
-	for _, field := range []string{"sent", "delivered", "lost", "doubled", "reordered", "puts", "completed", "canceled", "revoked",
-		"corrupted", "late_writes", "cuts", "max_gap_ms", "max_rejoin_ms", "endpoint_errors", "msgs_per_s", "put_MBps"} {
+	for _, field := range []string{
+		"sent", "delivered", "lost", "doubled", "reordered", "puts", "completed", "canceled", "revoked", "corrupted",
+		"late_writes", "cuts", "max_gap_ms", "max_rejoin_ms", "endpoint_errors", "msgs_per_s", "put_MBps",
+	} {
 		assert.Contains(t, sum, field)
 	}
 }
@@ -61,11 +65,12 @@ func TestPlainLinesWithoutATerminal(t *testing.T) {
 		assert.NotContains(t, text, "\x1b")
 		assert.Contains(t, text, "cut [1]: reset")
 		assert.Contains(t, text, "4000 messages/s, puts 0.0 MB/s, rails: 0 up, 1 down")
-		assert.Contains(t, text, "rail 1 reset: 2KiB in flight, detected after 2 ms, gap 12 ms (pair 3 to b), rejoined after 100 ms")
+		assert.Contains(t, text,
+			"rail 1 reset: detected after 2 ms, gap 12 ms, back after 100 ms; 2.0 kB in flight, worst: pair 3 to b")
 		assert.Contains(t, text, "BROKEN lost: 1 of 5")
 		assert.Contains(t, text, "a note")
 	}
-	assert.Contains(t, describe(Record{}), "detected never, gap 0 ms, rejoined never")
+	assert.Contains(t, describe(Record{}), "detected never, gap 0 ms, back never")
 }
 
 func TestTableFitsTheTerminalAndIsDrawnOver(t *testing.T) {

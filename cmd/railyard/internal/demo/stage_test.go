@@ -38,9 +38,11 @@ func newScene(t *testing.T, rails int) *scene {
 	ctx, cancel := context.WithCancel(t.Context())
 	var work sync.WaitGroup
 	var listeners []net.Listener
-	st := &stage{book: newBook(rails), cut: make([]bool, rails), superseded: s.note, detected: func(*cut) bool { s.asked++; return s.asked > 1 }, say: func(f string, a ...any) {
-		s.said = append(s.said, fmt.Sprintf(f, a...))
-	}}
+	st := &stage{
+		book: newBook(rails), cut: make([]bool, rails), superseded: s.note,
+		detected: func(*cut) bool { s.asked++; return s.asked > 1 },
+		say:      func(f string, a ...any) { s.said = append(s.said, fmt.Sprintf(f, a...)) },
+	}
 	for range rails {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
@@ -174,7 +176,9 @@ cut 0 blackhole
 
 func TestStageStops(t *testing.T) {
 	s := newScene(t, 2)
-	for _, text := range []string{"wait 1m", "flap 0 1000 100ms", "turn reset 1m", "cut 0 reset\nheal 0\nwait 1m", "at 1m heal 0"} {
+	for _, text := range []string{
+		"wait 1m", "flap 0 1000 100ms", "turn reset 1m", "cut 0 reset\nheal 0\nwait 1m", "at 1m heal 0",
+	} {
 		steps, err := script.Parse(text, 2)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancelCause(t.Context())

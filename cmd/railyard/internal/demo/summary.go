@@ -68,6 +68,7 @@ func (s *Summary) add(r Record, late bool) {
 		s.MaxRejoinMs = max(s.MaxRejoinMs, *r.RejoinMs)
 	}
 	if late {
-		s.Broken = append(s.Broken, fmt.Sprintf("rejoin: rail %d did not come back within %v of its heal", r.Rail, rejoinWait))
+		s.Broken = append(s.Broken,
+			fmt.Sprintf("rejoin: rail %d did not come back within %v of its heal", r.Rail, rejoinWait))
 	}
 }

@@ -59,7 +59,8 @@ func New(devices []rail.Device) Report {
 		r.Devices = append(r.Devices, row)
 	}
 	if len(r.Rails) == 0 {
-		r.Notes = append(r.Notes, "no card can be used: a node without bindings stays on loopback, where only this host reaches it")
+		r.Notes = append(r.Notes,
+			"no card can be used: a node without bindings stays on loopback, where only this host reaches it")
 	}
 	if rdma {
 		r.Notes = append(r.Notes, "rails over verbs are not built yet: cards with an RDMA device are used over TCP")

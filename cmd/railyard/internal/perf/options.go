@@ -60,7 +60,8 @@ var kinds = []kind{
 	{name: "put-lat", about: "time of one put at a time", size: 8, window: 1, start: (*bench).startPuts},
 	{name: "get-bw", about: "bandwidth of gets", size: 4 << 20, get: true, start: (*bench).startGets},
 	{name: "msg-rate", about: "small messages one way", size: 64, message: true, start: (*bench).startStreams},
-	{name: "msg-lat", about: "round trip of one message at a time", size: 64, window: 1, message: true, start: (*bench).startEchoes},
+	{name: "msg-lat", about: "round trip of one message at a time", size: 64, window: 1, message: true,
+		start: (*bench).startEchoes},
 	{name: "msg-bw", about: "large messages one way", size: 1 << 20, message: true, start: (*bench).startStreams},
 }
 

@@ -10,8 +10,8 @@
 //   - reorder: two numbered messages to one actor change places;
 //   - late-write: a filler put carries old bytes to where an earlier put, long verified, had written.
 //
-// Fillers are messages and puts that the load sends for nobody, under sabotage only, so that one promise can be broken without
-// breaking another.
+// Fillers are messages and puts that the load sends for nobody, under sabotage only, so that one promise can be
+// broken without breaking another.
 //
 // Start reading at Saboteur, then editor.go.
 package sabotage

@@ -294,7 +294,9 @@ func TestForeignBytesPass(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for name, want := range map[string]Kind{"": None, "drop": Drop, "double": Double, "reorder": Reorder, "late-write": LateWrite} {
+	for name, want := range map[string]Kind{
+		"": None, "drop": Drop, "double": Double, "reorder": Reorder, "late-write": LateWrite,
+	} {
 		got, err := Parse(name)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
