@@ -106,6 +106,7 @@ var ticked = regexp.MustCompile("`([^`\n]+)`")
 
 var (
 	goFile   = regexp.MustCompile(`^[a-z][a-zA-Z0-9_./-]*\.(go|proto|md|yml)$`)
+	story    = regexp.MustCompile(`^[a-z][a-z0-9-]*\.txt$`)
 	testName = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)[A-Z][A-Za-z0-9_]*$`)
 	// placed is a file with the names in it that a page points at.
 	placed = regexp.MustCompile("`([a-z][a-zA-Z0-9_./-]*\\.go)` \\(([A-Za-z0-9_., \n]+)\\)")
@@ -138,6 +139,8 @@ func mentions(files []*source) []finding {
 			switch {
 			case goFile.MatchString(word) && !have[word]:
 				found = append(found, finding{s.path, fmt.Sprintf("names the file %s, which is not there", word)})
+			case story.MatchString(word) && !have["test/script/testdata/"+word]:
+				found = append(found, finding{s.path, fmt.Sprintf("names the story %s, which is not there", word)})
 			case testName.MatchString(word) && !tests[word]:
 				found = append(found, finding{s.path, fmt.Sprintf("names the test %s, which is not there", word)})
 			}
@@ -292,6 +295,7 @@ func TestPagesCatch(t *testing.T) {
 		"all there":    {"see `rail/x_test.go`, `TestHere`, [it](../rail/x_test.go) and [a page](https://example.org/x)", ""},
 		"no such file": {"see `rail/y.go`", "names the file rail/y.go"},
 		"no such test": {"see `TestThere`", "names the test TestThere"},
+		"no story":     {"see `never.txt`", "names the story never.txt"},
 		"a function":   {"see `rail/x_test.go` (TestHere)", ""},
 		"no such name": {"see `rail/x_test.go` (TestHere, thing)", "names thing in rail/x_test.go"},
 		"a dead link":  {"see [it](y.md)", "links to y.md"},

@@ -93,7 +93,7 @@ var load = sync.OnceValues(func() ([]*source, error) {
 		}
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if skipped[rel] || d.Name() == "testdata" {
+			if skipped[rel] {
 				return fs.SkipDir
 			}
 			return nil
