@@ -93,14 +93,17 @@ func (c *Cable) CutBusy(ctx context.Context, f Fault) Blow {
 	}
 }
 
-// caught waits until something is in flight, for so long at most.
+// plenty are so many bytes in flight that it is not worth waiting for more.
+const plenty = 64 << 10
+
+// caught waits until plenty is in flight, for so long at most, and tells whether anything is.
 func (c *Cable) caught(limit time.Duration) bool {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
-		if c.InFlight() > 0 {
+		if c.InFlight() >= plenty {
 			return true
 		}
 	}
-	return false
+	return c.InFlight() > 0
 }
 
 // Heal makes the cable whole: all faults end, Slow and Delay too, and what was held is released.

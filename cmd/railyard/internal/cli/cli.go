@@ -26,6 +26,9 @@ type usageError struct{ err error }
 func (u usageError) Error() string { return u.err.Error() }
 func (u usageError) Unwrap() error { return u.err }
 
+// errInterrupted says that a signal ended the command.
+var errInterrupted = errors.New("interrupted; what this command had started has ended")
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // streams are what a command reads and writes.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -50,7 +49,7 @@ func failoverCommand(s streams) *cobra.Command {
 			}
 			_, err = demo.Run(cmd.Context(), o)
 			if cmd.Context().Err() != nil {
-				return errors.New("interrupted; both processes have ended")
+				return errInterrupted
 			}
 			return err
 		},

@@ -114,7 +114,7 @@ func (f *perfFlags) run(cmd *cobra.Command, test string, s streams) error {
 	case errors.Is(err, perf.ErrOptions):
 		return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
 	case cmd.Context().Err() != nil:
-		return errors.New("interrupted; both processes have ended")
+		return errInterrupted
 	case err != nil && !errors.Is(err, perf.ErrFailed):
 		return err
 	}

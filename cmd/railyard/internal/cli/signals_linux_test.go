@@ -95,7 +95,7 @@ func TestSignalEndsBothProcesses(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, r.wait(t), &exit)
 	assert.Equal(t, codeFailed, exit.ExitCode())
-	assert.Equal(t, "railyard: interrupted; both processes have ended\n", r.errOut.String())
+	assert.Equal(t, "railyard: "+errInterrupted.Error()+"\n", r.errOut.String())
 	r.childGone(t)
 }
 
