@@ -63,6 +63,8 @@ type peer struct {
 	cfg    Config
 	system *actor.ActorSystem
 	events *eventLog
+	// drain is how long the node may take to leave when the test ends.
+	drain time.Duration
 	// mu guards what the system's event stream has shown.
 	mu    sync.Mutex
 	crash []actor.SupervisorEvent
@@ -195,7 +197,7 @@ func eventually(t testing.TB, what string, cond func() (bool, any)) {
 // launch starts a node of the ground. It is shut down when the test ends.
 func launch(t testing.TB, g *ground, bindings []rail.Binding, changes ...func(*Config)) *peer {
 	t.Helper()
-	p := &peer{witness: newWitness()}
+	p := &peer{witness: newWitness(), drain: 10 * time.Second}
 	p.system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}), actor.WithDeadLetterThrottleInterval(time.Millisecond)) // its goroutine outlives the system by so much
@@ -225,7 +227,7 @@ func launch(t testing.TB, g *ground, bindings []rail.Binding, changes ...func(*C
 	p.Manager, err = Start(p.cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		p.leave(t, 10*time.Second)
+		p.leave(t, p.drain)
 		p.system.EventStream.Unsubscribe(seen)
 		p.system.Shutdown()
 		p.cfg.Events.Close()
