@@ -68,7 +68,7 @@ func (m *Manager) admit(conn rail.Conn) bool {
 		}
 		if oldest != nil {
 			delete(m.handshaking, oldest)
-			oldest.Kill() // its handshake ends, and closes it
+			oldest.Kill()                                           // its handshake ends, and closes it
 			if m.turnedAway++; m.turnedAway&(m.turnedAway-1) == 0 { // a line at 1, 2, 4, 8, …
 				m.log.Warn("more callers than MaxPending do not finish their handshake; the oldest are dropped",
 					zap.Int("MaxPending", m.cfg.MaxPending), zap.Uint64("dropped", m.turnedAway))
@@ -120,7 +120,7 @@ func (m *Manager) serve(conn rail.Conn) error {
 	h := &wire.Hello{}
 	if err := wire.ReadHandshake(conn, wire.KindHello, h); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-			return errors.Join(errHungUp, err)
+			return join(errHungUp, err)
 		}
 		return err
 	}

@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -58,7 +57,7 @@ func (n *nodeActor) HandleFailure(system *actor.ActorSystem, sup actor.Superviso
 			if counts(message) {
 				e.starting.Add(-1)
 			}
-			e.end(fmt.Errorf("a bug in the endpoint (%v): %w", reason, errors.Join(rma.ErrOutcomeUnknown, rma.ErrEndpointDown)))
+			e.end(fmt.Errorf("a bug in the endpoint (%v): %w", reason, join(rma.ErrOutcomeUnknown, rma.ErrEndpointDown)))
 		}
 	}
 	// Restarted, the actor finds its epoch over and completes what is in its mailbox before it stops.
@@ -167,7 +166,7 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 	case *rail.Escalated:
 		a.escalated(m)
 	case *peerLeft:
-		e.end(fmt.Errorf("node %s has shut down: %w", e.address, errors.Join(supervision.ErrGoodbye, rma.ErrEndpointDown)))
+		e.end(fmt.Errorf("node %s has shut down: %w", e.address, join(supervision.ErrGoodbye, rma.ErrEndpointDown)))
 	case *peerRestarted:
 		e.end(fmt.Errorf("node %s: %w", e.address, rma.ErrPeerRestarted))
 	case *sessionLost:
@@ -381,7 +380,7 @@ func (a *endpointActor) outage(ctx actor.Context) {
 			cause = rma.ErrNoRoute
 		}
 		e.mu.Unlock()
-		e.end(fmt.Errorf("no rail to %s was up for %s (Config.OutageLimit): %w", e.address, limit, errors.Join(cause, last)))
+		e.end(fmt.Errorf("no rail to %s was up for %s (Config.OutageLimit): %w", e.address, limit, join(cause, last)))
 		return
 	}
 	if a.timer != nil {
@@ -446,12 +445,12 @@ func (a *endpointActor) gaveUp(m *rail.GaveUp) {
 		cause = rma.ErrNoRoute
 	}
 	f := m.Failure
-	e.end(fmt.Errorf("every rail to %s was given up by the policy: %w", e.address, errors.Join(cause, &f)))
+	e.end(fmt.Errorf("every rail to %s was given up by the policy: %w", e.address, join(cause, &f)))
 }
 
 func (a *endpointActor) escalated(m *rail.Escalated) {
 	f := m.Failure
-	a.e.end(fmt.Errorf("the policy ends the endpoint to %s: %w", a.e.address, errors.Join(rma.ErrEndpointDown, &f)))
+	a.e.end(fmt.Errorf("the policy ends the endpoint to %s: %w", a.e.address, join(rma.ErrEndpointDown, &f)))
 }
 
 // hint passes a card's carrier change on to the rails that use the card.

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -253,7 +252,7 @@ func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) 
 	if e.ended != nil || !e.opener {
 		err := e.ended
 		e.mu.Unlock()
-		return nil, errors.Join(rail.ErrSuperseded, err)
+		return nil, join(rail.ErrSuperseded, err)
 	}
 	if !e.agreed {
 		e.agreed = true
@@ -295,7 +294,7 @@ func (m *Manager) identify(ctx context.Context, address string) (node string, bi
 			break
 		}
 	}
-	return "", 0, errors.Join(errs...)
+	return "", 0, join(errs...)
 }
 
 func (m *Manager) ask(ctx context.Context, b rail.Binding, address string) (string, error) {

@@ -80,10 +80,10 @@ func (e *Endpoint) kill(f *session.Effect) {
 	if e.upRails() == 0 {
 		e.downSince = e.m.now()
 	}
-	over := e.ended != nil
+	over, lost := e.ended != nil, f.Gen.LostBytes()
 	e.mu.Unlock()
 	if pid != nil && !over {
-		e.root.Send(pid, &rail.Retire{Generation: c.generation, Cause: f.Err})
+		e.root.Send(pid, &rail.Retire{Generation: c.generation, Cause: f.Err, InFlight: lost})
 	}
 	if !over {
 		e.root.Send(e.pid, &railsChanged{})

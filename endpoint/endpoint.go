@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -101,7 +100,7 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
-		log: m.cfg.Logger.With(zap.String("peer", address)), downSince: m.now(), pending: make(map[pendingKey]*link),
+		log: m.cfg.Logger.With(zap.String("peer", address)), downSince: m.now(), lastWork: -idleAfter, pending: make(map[pendingKey]*link),
 		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
 	}
 	if opener {
@@ -298,7 +297,7 @@ func (e *Endpoint) waitUp(ctx context.Context) error {
 		e.mu.Lock()
 		last := e.lastFailure
 		e.mu.Unlock()
-		return fmt.Errorf("connecting to %s: %w", e.address, errors.Join(rma.ErrNoRoute, ctx.Err(), last))
+		return fmt.Errorf("connecting to %s: %w", e.address, join(rma.ErrNoRoute, ctx.Err(), last))
 	}
 }
 

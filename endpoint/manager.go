@@ -200,7 +200,7 @@ func (m *Manager) create(address string, opener bool, prepare func(e *Endpoint))
 	prepare(e)
 	// The actor comes first: an endpoint that others find can be sent to, and ended.
 	if _, err := m.cfg.System.Root.RequestFuture(m.node, &spawnEndpoint{e: e}, 5*time.Second).Result(); err != nil {
-		return nil, fmt.Errorf("endpoint to %s: %w", address, errors.Join(rma.ErrShutdown, err)) // the node's actor has gone
+		return nil, fmt.Errorf("endpoint to %s: %w", address, join(rma.ErrShutdown, err)) // the node's actor has gone
 	}
 	m.mu.Lock()
 	closing := m.closing.Load()
@@ -310,7 +310,7 @@ func (m *Manager) shutdown(ctx context.Context) error {
 	m.over = true
 	m.workMu.Unlock()
 	m.work.Wait()
-	return errors.Join(append(errs, m.regions.Close())...)
+	return join(append(errs, m.regions.Close())...)
 }
 
 func (m *Manager) dropHandshakes() {

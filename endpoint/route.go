@@ -239,7 +239,7 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 		case <-time.After(delay):
 			delay = min(2*delay, time.Second)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("nobody answers at %s: %w", r.address, errors.Join(rma.ErrNoRoute, ctx.Err(), err))
+			return nil, fmt.Errorf("nobody answers at %s: %w", r.address, join(rma.ErrNoRoute, ctx.Err(), err))
 		}
 		if e := m.peer(r.address); e != nil { // it has come to us meanwhile
 			return e, nil

@@ -157,6 +157,7 @@ func (r *railActor) retire(m *Retire) {
 	}
 	for _, c := range []*carrier{r.main, r.beside} {
 		if c != nil && !c.waiting && c.line.Load().generation == m.Generation {
+			c.line.Load().lost(m.InFlight)
 			r.fail(c, cause)
 			return
 		}

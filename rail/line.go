@@ -150,6 +150,13 @@ func (l *line) over() bool {
 	return l.ended
 }
 
+// lost notes how many bytes were in flight when the session fenced the generation.
+func (l *line) lost(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight = n
+}
+
 // loss gives the bytes in flight when the line ended.
 func (l *line) loss() uint64 {
 	l.mu.Lock()

@@ -67,6 +67,8 @@ type (
 		late
 		Generation wire.Generation
 		Cause      error
+		// InFlight are the bytes that were not acknowledged then.
+		InFlight uint64
 	}
 	// DialBeside makes the rail dial a candidate while it keeps the silent connection.
 	DialBeside struct{ late }

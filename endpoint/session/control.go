@@ -257,11 +257,14 @@ type Vitals struct {
 	Busy                        bool
 }
 
-// Vitals of a generation.
+// recentWork is how long after the last message or operation there still counts as work: whoever looks once a second sees it.
+const recentWork = 1200 * time.Millisecond
+
+// Vitals of a generation, as of the session's latest call.
 func (g *Generation) Vitals() Vitals {
 	return Vitals{
 		Heard: g.heard, Answered: g.answered, OldestPing: g.oldest, AckedBytes: g.ackedBy, InFlight: g.inFlight,
 		RoundTrip: g.lane.RoundTrip, Jitter: g.lane.Jitter,
-		Busy: len(g.s.ops) > 0 || g.inFlight > 0 || len(g.s.assemblies) > 0,
+		Busy: len(g.s.ops) > 0 || g.inFlight > 0 || len(g.s.assemblies) > 0 || (g.s.workAt > 0 && g.s.now-g.s.workAt < recentWork),
 	}
 }

@@ -59,6 +59,7 @@ type Generation struct {
 	items    fifo[item]
 	bulk     int    // bulk bytes planned or in flight
 	inFlight uint64 // bytes of counted frames planned, or sent and not acknowledged
+	lost     uint64 // inFlight when it was fenced
 	chunks   int    // chunks of puts planned, or sent and not acknowledged
 	ackedBy  uint64 // total bytes acknowledged, for the rate
 	defined  []uint64
@@ -178,6 +179,9 @@ func (g *Generation) Usable() bool { return g.up && !g.fenced && !g.suspect }
 
 // BytesInFlight is what was written and not yet acknowledged.
 func (g *Generation) BytesInFlight() uint64 { return g.inFlight }
+
+// LostBytes is what was in flight when the generation was fenced.
+func (g *Generation) LostBytes() uint64 { return g.lost }
 
 // IsQuiet tells whether the generation is fenced and no bracket of it is open.
 func (g *Generation) IsQuiet() bool { return g.quiet }

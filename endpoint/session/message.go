@@ -66,7 +66,7 @@ func cost(payload, headers int) uint64 { return uint64(payload + headers + Messa
 // Send puts a message on its way: exactly once and in order for its target. It never waits: rma.ErrWindowFull
 // says that there is no room now (a Room effect follows), rma.ErrTooLarge that there never will be.
 func (s *Session) Send(now time.Duration, m *Message) error {
-	s.now = now
+	s.now, s.workAt = now, now
 	if s.closed != nil {
 		return s.closed
 	}

@@ -121,7 +121,7 @@ func (o *Op) unsent() bool {
 
 // Start begins an operation. Every operation that is started ends with one Completed effect.
 func (s *Session) Start(now time.Duration, o *Op) {
-	s.now = now
+	s.now, s.workAt = now, now
 	s.nextOp++
 	o.ID = s.nextOp
 	switch {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"railyard/rma"
@@ -164,6 +165,7 @@ func (g *Generation) closeRead() error {
 	s := g.s
 	g.reading = false
 	if g.parsed > 0 {
+		s.workAt = s.now
 		g.applied += g.parsed
 		g.parsed = 0
 		if len(s.tombs) > 0 {
@@ -265,7 +267,7 @@ func (g *Generation) parseFrame(b []byte) (bool, error) {
 	return true, g.controlIn(h, head, body)
 }
 
-func broken(err error) error { return errors.Join(ErrProtocol, err) }
+func broken(err error) error { return fmt.Errorf("%w: %w", ErrProtocol, err) }
 
 // landBuffered takes what the buffer already has of a payload.
 func (g *Generation) landBuffered() {

@@ -80,7 +80,7 @@ func (s *Session) fence(g *Generation, cause error) {
 	if g.fenced {
 		return
 	}
-	g.fenced, g.up, g.cause = true, false, cause
+	g.fenced, g.up, g.cause, g.lost = true, false, cause, g.inFlight
 	g.todo = nil
 	if g.suspect && g.bulk > 0 { // perhaps it was only slower than measured: the next one begins with smaller chunks
 		g.lane.Rate /= 2

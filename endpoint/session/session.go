@@ -52,8 +52,9 @@ type Session struct {
 	tracked    map[wire.OpID]*tracked
 	serving    map[wire.OpID]*Op
 
-	due   bool // a deadline may have come nearer
-	stats Stats
+	workAt time.Duration // when there was work last, of either side
+	due    bool          // a deadline may have come nearer
+	stats  Stats
 }
 
 // Stats counts what a session did, for metrics and tests.
