@@ -1,0 +1,6 @@
+//go:build !race
+
+package main
+
+// testSeeds is as many worlds as fit into some seconds of one slow core.
+const testSeeds = 196
