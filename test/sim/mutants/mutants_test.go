@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// everything has the tests hunt the whole list, which takes minutes; without it they try one mutant.
+const everything = "RAILYARD_MUTANTS"
+
+// elsewhere are the rules that no code of session, rma or health can break, and where they are tested.
+var elsewhere = map[string]string{
+	"8":  "the handshake is the endpoint's",
+	"9":  "goodbye is driven by the endpoint's own tests; the simulator's nodes never leave",
+	"10": "a bug in the endpoint's actor is the endpoint's",
+	"19": "TLS is the transport's",
+	"20": "verbs", "21": "verbs", "22": "verbs", "23": "verbs", "24": "verbs", "25": "verbs",
+}
+
+func TestTheListFitsTodaysSource(t *testing.T) {
+	root, err := moduleRoot()
+	require.NoError(t, err)
+	list := mutants()
+	woven, err := weave(root, list)
+	require.NoError(t, err, "change the old texts of the mutants along with the code")
+	assert.GreaterOrEqual(t, len(list), 25)
+	for file, text := range woven {
+		assert.NotContains(t, text, "«", file)
+	}
+}
+
+func TestEachMutantHasANameAndARule(t *testing.T) {
+	known := make(map[string]bool)
+	for _, m := range mutants() {
+		assert.False(t, known[m.name], "two mutants are called %s", m.name)
+		known[m.name] = true
+		assert.NotEmpty(t, m.rule, m.name)
+		assert.NotEmpty(t, m.bug, m.name)
+		assert.NotEmpty(t, m.edits, m.name)
+	}
+}
+
+func TestEachRuleHasAMutant(t *testing.T) {
+	broken := make(map[string]bool)
+	for _, m := range mutants() {
+		broken[m.rule] = true
+	}
+	for _, rule := range strings.Fields("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 P3 P4 P8") {
+		assert.NotEqual(t, elsewhere[rule] != "", broken[rule], "rule %s needs a mutant, or a reason why there is none; not both", rule)
+	}
+}
+
+func TestWeavingRefusesWhatDoesNotFit(t *testing.T) {
+	const text = "package x\n\nfunc f() bool { return true }\n"
+	for _, c := range []struct {
+		name, want string
+		edits      []edit
+	}{
+		{"absent", "has 0 times", []edit{{"x.go", "return false", "return «on»"}}},
+		{"ambiguous", "has 2 times", []edit{{"x.go", "f", "«on»"}}},
+		{"no switch", "no switch", []edit{{"x.go", "return true", "return false"}}},
+		{"overlap", "the same text", []edit{{"x.go", "return true", "return «on»"}, {"x.go", "true", "«on»"}}},
+		{"no code", "does not parse", []edit{{"x.go", "return true", "return («on»"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var places []place
+			for _, e := range c.edits {
+				places = append(places, place{edit: e, name: c.name, on: "true"})
+			}
+			_, err := weaveFile(text, places)
+			require.ErrorIs(t, err, errWeave)
+			assert.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+func TestWeavingKeepsTheLines(t *testing.T) {
+	woven, err := weaveFile("package x\n\nfunc f() bool { return true }\n",
+		[]place{{edit: edit{"x.go", "return true", "return !«on»"}, on: "mutantson.Is(3)"}})
+	require.NoError(t, err)
+	assert.Equal(t, "package x; import mutantson \"railyard/test/sim/mutants/on\"\n\nfunc f() bool { return !mutantson.Is(3) }\n", woven)
+}
+
+func TestTheSimulatorNotices(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	only := "cancel-decided-by-initiator"
+	if os.Getenv(everything) != "" {
+		only = ""
+	}
+	list := mutants()
+	catches, err := huntAll(ctx, list, only, hunter{seeds: 120, limit: 10 * time.Minute})
+	require.NoError(t, err)
+	require.NotEmpty(t, catches)
+	for _, c := range catches {
+		assert.NoError(t, c.err, list[c.number-1].name)
+		assert.True(t, c.caught, "%s survived", list[c.number-1].name)
+	}
+}
+
+func TestWhatIsNoBugSurvives(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	list := []mutant{{name: "none", edits: []edit{{retireFile, "	s.settle(g)\n	return nil\n", "	if «on» {\n		s.now += 0\n	}\n«old»"}}}}
+	catches, err := huntAll(ctx, list, "", hunter{seeds: 3, limit: 5 * time.Minute})
+	require.NoError(t, err)
+	require.Len(t, catches, 1)
+	assert.NoError(t, catches[0].err)
+	assert.False(t, catches[0].caught, "%s: %s", catches[0].checker, catches[0].said)
+	assert.Equal(t, 1, survivors(catches))
+}
