@@ -24,6 +24,7 @@ type carrier struct {
 	sc      rma.Scatter
 
 	pulse   *rail.Health
+	health  healthCheck
 	suspect bool
 }
 
@@ -147,6 +148,9 @@ func (c *carrier) read() {
 
 // got closes the read bracket, after the deliveries if there are some.
 func (c *carrier) got(n int, cause error, again bool) {
+	if n > 0 {
+		c.r.heard = c.e.now()
+	}
 	ds, err := c.gen.Got(c.e.now(), &c.sc, n)
 	c.e.pump()
 	c.deliver(ds, err, func() {
@@ -207,6 +211,7 @@ func (c *carrier) lost(err error) {
 // kill ends the connection because the session has fenced its generation.
 func (c *carrier) kill(cause error) {
 	c.e.w.Count.Kills++
+	c.witnessed(cause)
 	if c.dead {
 		return
 	}

@@ -26,7 +26,8 @@ func (w *World) settleDown() {
 			if i != p.lost {
 				path.heal()
 			} else {
-				path.dir[0].blocked, path.dir[1].blocked = true, true
+				path.dir[0].block()
+				path.dir[1].block()
 			}
 		}
 	}
@@ -125,11 +126,16 @@ func (w *World) checkEnd() {
 	}
 }
 
-// boundsCheck: with nothing under way a session keeps nothing.
+// boundsCheck: with nothing under way a session keeps nothing, and all of the peer's window is free again, but for the eighth
+// that the peer does not say at once.
 func (e *End) boundsCheck() {
 	z := e.s.Sizes()
 	z.Names = 0
 	if z != (session.Sizes{}) {
 		e.w.violate("%s keeps something though nothing is under way: %+v", e, z)
+	}
+	window := int(e.s.Config().PeerWindow)
+	if !e.s.Room(window-window/8-session.MessageOverhead, 0) {
+		e.w.violate("%s finds no room in the peer's window of %d though nothing is under way", e, window)
 	}
 }

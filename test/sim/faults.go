@@ -84,7 +84,7 @@ func (w *World) hole(dirs [2]bool) {
 	w.Count.Holes++
 	for i := range p.dir {
 		if dirs[i] {
-			p.dir[i].blocked = true
+			p.dir[i].block()
 		}
 	}
 	w.After(length, "heal", func() {

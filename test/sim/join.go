@@ -19,6 +19,7 @@ type railEnd struct {
 	dialing bool
 	waits   bool // a look is due
 	fails   int
+	heard   time.Duration // when bytes came last, on whichever connection
 }
 
 // The frames of the handshake, in their order.
@@ -246,6 +247,7 @@ func (r *railEnd) attach(s *sock, gen wire.Generation) bool {
 		return false
 	}
 	c.gen = g
+	c.health, r.heard = newHealthCheck(c), e.now() // the handshake was an answer
 	e.w.Count.Joins++
 	e.note("rail %d: generation %d is attached", r.id, gen)
 	e.pair.lives.attached(e, g)

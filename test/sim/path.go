@@ -18,6 +18,7 @@ type direction struct {
 	rate          float64 // bytes a second
 	slow          float64 // 1: as ever; more: so many times slower
 	blocked       bool    // a black hole: what is sent stays in the senders' kernels until it heals
+	blockedAt     time.Duration
 	busy          time.Duration
 	waiting       []func() // what goes on when it heals
 }
@@ -52,6 +53,23 @@ func (d *direction) whenOpen(fn func()) {
 		return
 	}
 	d.waiting = append(d.waiting, fn)
+}
+
+// block makes the direction a black hole.
+func (d *direction) block() {
+	if !d.blocked {
+		d.blocked, d.blockedAt = true, d.w.now
+	}
+}
+
+// silentSince tells whether no question can be answered over the path now, and since when.
+func (p *Path) silentSince() (since time.Duration, silent bool) {
+	for i := range p.dir {
+		if d := &p.dir[i]; d.blocked && (!silent || d.blockedAt < since) {
+			since, silent = d.blockedAt, true
+		}
+	}
+	return since, silent
 }
 
 // heal ends a black hole: what it held comes out, each thing when its sender's kernel sends it again.

@@ -9,8 +9,10 @@ func (c *carrier) beat() {
 	}
 	e := c.e
 	v := c.gen.Vitals()
-	a := c.pulse.Assess(e.now(), rail.Vitals{Heard: v.Heard, Answered: v.Answered, OldestPing: v.OldestPing,
-		Acked: v.AckedBytes, InFlight: v.InFlight, RTT: v.RoundTrip, Jitter: v.Jitter, Busy: v.Busy})
+	vitals := rail.Vitals{Heard: v.Heard, Answered: v.Answered, OldestPing: v.OldestPing,
+		Acked: v.AckedBytes, InFlight: v.InFlight, RTT: v.RoundTrip, Jitter: v.Jitter, Busy: v.Busy}
+	a := c.pulse.Assess(e.now(), vitals)
+	c.health.look(e.now(), vitals, a)
 	if a.SendBeat {
 		e.s.Beat(e.now(), c.gen)
 	}
