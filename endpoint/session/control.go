@@ -54,6 +54,9 @@ func (s *Session) retell(g *Generation) {
 	for _, c := range s.cancels {
 		g.say(control{cancel: c})
 	}
+	if s.bye {
+		g.say(control{bye: true})
+	}
 }
 
 // resend says again what is unanswered and due.
@@ -148,7 +151,7 @@ func encodeRefusals(list []wire.Refusal) wire.Refusals {
 // SayGoodbye tells the peer that nothing more comes: after everything is acknowledged (Open), or with the final counts.
 func (s *Session) SayGoodbye(now time.Duration) {
 	s.now = now
-	s.goodbye = true
+	s.goodbye, s.bye = true, true
 	s.sayAll(control{bye: true})
 }
 

@@ -401,6 +401,9 @@ func (s *Session) goodbyeIn(f wire.Goodbye) error {
 			}
 		}
 	}
-	s.effect(Effect{Kind: PeerLeft, Err: rma.ErrEndpointDown})
+	if !s.peerLeft { // it is said on every lane
+		s.peerLeft = true
+		s.effect(Effect{Kind: PeerLeft, Err: rma.ErrEndpointDown})
+	}
 	return nil
 }

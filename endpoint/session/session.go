@@ -19,7 +19,10 @@ type Session struct {
 	lanes   []*Lane // by wire.RailID; nil where a rail is unknown
 	fx      []Effect
 	closed  error // not nil: the session is over, and why
-	goodbye bool  // ours has been asked for
+	goodbye bool  // no new work is taken
+	bye     bool  // ours has been asked for: it is said on every lane, and on those that come
+	// peerLeft: the peer's goodbye has come.
+	peerLeft bool
 
 	// Sending core.
 	names    names
@@ -97,7 +100,7 @@ const (
 	LaneUp
 	// Room: senders that were told ErrWindowFull may try again.
 	Room
-	// PeerLeft: the peer said goodbye; Err is nil or says why.
+	// PeerLeft: the peer said goodbye; once. Err is nil or says why.
 	PeerLeft
 	// Undelivered: Message of ours is not known to have arrived, and will not be sent again; Err says why.
 	Undelivered

@@ -118,7 +118,9 @@ func (w *World) checkEnd() {
 					w.violate("%s completed, and its notification has never come", k.name())
 				}
 			}
-			e.boundsCheck()
+			if !e.ended {
+				e.boundsCheck()
+			}
 			st := e.s.Stats()
 			w.Count.ReroutedFrames += st.ReroutedFrames
 			w.Count.ReroutedBytes += st.ReroutedBytes

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"railyard/endpoint/session"
+	"railyard/wire"
 )
 
 // messageCheck: exactly once and in order for each target, with the bytes, sender and type that were sent.
@@ -13,6 +14,8 @@ type messageCheck struct {
 	targets map[string]*targetCheck
 	names   []string // of the targets, in the order in which they were first used
 	open    int      // sent and not delivered
+	all     map[uint64]sentMessage
+	lost    map[uint64]bool // given up by the sender
 }
 
 type targetCheck struct {
@@ -30,7 +33,8 @@ type sentMessage struct {
 }
 
 func newMessageCheck(e *End) *messageCheck {
-	return &messageCheck{e: e, targets: make(map[string]*targetCheck)}
+	return &messageCheck{e: e, targets: make(map[string]*targetCheck), all: make(map[uint64]sentMessage),
+		lost: make(map[uint64]bool)}
 }
 
 func (m *messageCheck) target(name string) *targetCheck {
@@ -47,7 +51,40 @@ func (m *messageCheck) sent(name string, s sentMessage) {
 	t := m.target(name)
 	t.sent++
 	t.expect = append(t.expect, s)
+	m.all[s.id] = s
 	m.open++
+}
+
+// givenUp: the sender gets a message back that is not known to have arrived, once and whole.
+func (m *messageCheck) givenUp(got *session.Message) {
+	w := m.e.w
+	id, seq, ok := identity(got.Headers)
+	if !ok {
+		id, seq, _ = identity(got.Payload)
+	}
+	x, known := m.all[id]
+	if !known || m.lost[id] {
+		w.violate("%s: a message to %s is given up that was never sent, or a second time", m.e.peer, got.Target)
+	}
+	m.lost[id] = true
+	if !bytes.Equal(got.Payload, messageBytes(id, seq, x.size)) || got.Type.String() != x.kind || got.System != x.system ||
+		!bytes.Equal(got.Headers, messageBytes(id, seq, x.headers)) || got.Sender.String() != x.sender {
+		w.violate("%s: message %d to %s comes back with other content than was sent", m.e.peer, seq, got.Target)
+	}
+}
+
+// overCheck: when both ends are over, each message has arrived or was given up. One behind a large message that did not
+// become whole is at the receiver, who cannot deliver it in its order.
+func (m *messageCheck) overCheck() {
+	for _, name := range m.names {
+		held := false
+		for _, x := range m.targets[name].expect {
+			held = held || m.lost[x.id] && x.size > wire.MaxInline
+			if !m.lost[x.id] && !held {
+				m.e.w.violate("%s: message %d to %s has neither arrived nor been given up", m.e.peer, x.seq, name)
+			}
+		}
+	}
 }
 
 // delivered checks one message.

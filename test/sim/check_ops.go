@@ -61,6 +61,12 @@ func (k *work) outcome(err error) {
 			w.violate("%s has an unknown outcome; nobody abandoned it: %v", k.name(), err)
 		}
 		w.Count.Unknown++
+	case errors.Is(err, errOver):
+		if !k.app.e.ended {
+			w.violate("%s ended with its session, which is not over", k.name())
+		}
+		k.abandoned = true // whether it has landed is not known
+		w.Count.Over++
 	case errors.Is(err, rma.ErrWindowFull):
 		if w.opt.Session.MaxOpen > 1<<16 {
 			w.violate("%s found no room, with %d operations open", k.name(), k.app.openOps)
@@ -100,6 +106,10 @@ func (k *work) finish() {
 func (k *work) finishPut() {
 	fill(k.data, poison) // the source is ours again: whoever reads it now sends this
 	if k.slot == nil {
+		return
+	}
+	if errors.Is(k.err, errOver) {
+		k.app.dangling = append(k.app.dangling, k)
 		return
 	}
 	if errors.Is(k.err, rma.ErrOutcomeUnknown) && !k.slot.revoked {

@@ -24,6 +24,8 @@ type End struct {
 	late    bool // they wait for their turn
 	tickAt  time.Duration
 	waiters []quietWaiter
+	ended   bool // we have closed the session
+	left    bool // the peer has said goodbye
 }
 
 // quietWaiter is a join that waits until everything older on its rail is quiet.
@@ -63,7 +65,7 @@ func (e *End) pump() {
 	if e.s.HasEffects() {
 		e.fx = append(e.fx, e.s.Effects(nil)...)
 	}
-	if err := e.s.Closed(); err != nil {
+	if err := e.s.Closed(); err != nil && !e.ended {
 		e.w.violate("%s closed its session: %v", e, err)
 	}
 	e.arm()
@@ -122,9 +124,14 @@ func (e *End) effect(fx session.Effect) {
 	case session.Room:
 		e.app.room()
 	case session.Undelivered:
-		e.w.violate("%s gave up a message to %s: %v", e, fx.Message.Target, fx.Err)
+		e.app.undelivered(fx.Message, fx.Err)
 	case session.PeerLeft:
-		e.w.violate("%s heard a goodbye that nobody said", e)
+		if e.w.opt.Ending != Goodbye || e.left {
+			e.w.violate("%s heard a goodbye that nobody said, or twice", e)
+		}
+		e.note("the peer says goodbye")
+		e.left = true
+		e.node.soon("close", e.close)
 	default:
 		e.w.violate("%s got an unknown effect %d", e, fx.Kind)
 	}

@@ -65,7 +65,9 @@ func (r *railEnd) look() {
 }
 
 // wanting tells whether the rail has nothing to work with.
-func (r *railEnd) wanting() bool { return r.carrier == nil || r.carrier.suspect }
+func (r *railEnd) wanting() bool {
+	return !r.e.ended && (r.carrier == nil || r.carrier.suspect)
+}
 
 func (r *railEnd) dial() {
 	r.dialing = true
@@ -199,6 +201,10 @@ func (r *railEnd) answered(s *sock, gen wire.Generation, a answer) {
 func (r *railEnd) accept(s *sock) {
 	e := r.e
 	drop := func() { s.close(e.w.chance(e.w.opt.Zombies)) }
+	if e.ended {
+		drop()
+		return
+	}
 	s.send(challenge{})
 	r.await(s, 2*joinLimit, func(m any) {
 		h, ok := m.(hello)

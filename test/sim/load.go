@@ -29,7 +29,10 @@ type App struct {
 	byID    map[uint64]*work
 	orders  uint64
 	graves  []graveBuffer
-	owed    []*work // completed, and the notification may still be on its last step
+	// dangling are puts that ended with their session: they may land until the peer's is over as well.
+	dangling []*work
+	goesOn   bool    // works on though the world is calm
+	owed     []*work // completed, and the notification may still be on its last step
 }
 
 // outgoing is a message that is still to be taken by the session.
@@ -65,7 +68,7 @@ func (a *App) start() {
 // later runs fn after about d, again and again until the world is calm.
 func (a *App) later(d time.Duration, fn func()) {
 	a.e.node.after(a.w.between(d/10, 2*d), "load", func() {
-		if a.w.calm {
+		if a.w.calm && !a.goesOn {
 			return
 		}
 		fn()
@@ -163,6 +166,8 @@ func (a *App) send(o *outgoing) bool {
 	switch {
 	case err == nil:
 		return true
+	case a.e.ended && errors.Is(err, errOver):
+		return false
 	case errors.Is(err, rma.ErrWindowFull) && !o.system:
 		w.Count.WindowFull++
 		return false
@@ -173,6 +178,9 @@ func (a *App) send(o *outgoing) bool {
 
 // room sends what had found none.
 func (a *App) room() {
+	if a.e.ended {
+		a.backlog = nil
+	}
 	for len(a.backlog) > 0 && a.send(&a.backlog[0]) {
 		a.backlog = a.backlog[1:]
 	}

@@ -108,6 +108,13 @@ func (w *World) play() {
 	w.build()
 	w.startFaults()
 	w.Run(w.opt.Length, nil)
-	w.settleDown()
+	switch w.opt.Ending {
+	case Peace:
+		w.settleDown()
+	case BreakOff:
+		w.breakOff()
+	case Goodbye:
+		w.sayGoodbye()
+	}
 	w.checkEnd()
 }

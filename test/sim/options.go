@@ -17,6 +17,7 @@ type Options struct {
 	Nodes, Lanes int
 	BothDial     bool
 	Length       time.Duration // of the time with faults and new work
+	Ending       Ending
 
 	// The paths.
 	MinDelay, MaxDelay, Jitter time.Duration
@@ -71,6 +72,7 @@ type Faults struct {
 
 // Features that --without can take out, for looking at a failure.
 var features = map[string]func(*Options){
+	"endings":  func(o *Options) { o.Ending = Peace },
 	"faults":   func(o *Options) { o.Faults = Faults{} },
 	"resets":   func(o *Options) { o.Faults.Reset, o.Faults.HalfReset = 0, 0 },
 	"holes":    func(o *Options) { o.Faults.Hole, o.Faults.OneWay = 0, 0 },
@@ -149,6 +151,9 @@ func OptionsOf(seed uint64) Options {
 	}
 	o.MaxDelay = o.MinDelay * time.Duration(1+d.IntN(20))
 	o.MaxRate = o.MinRate * (1 + 4*d.Float64())
+	if o.Ending = pick(d, Peace, Peace, Peace, Peace, BreakOff, Goodbye); o.Ending != Peace {
+		o.Nodes = 2
+	}
 	o.Session = sessionOf(d, &o)
 	// A path on which the least chunk takes as long as the silence limit is no rail: what a socket holds has to
 	// reach the peer several times within it.
@@ -180,7 +185,7 @@ func sessionOf(d draw, o *Options) session.Config {
 
 func loadOf(d draw, o *Options) Load {
 	l := Load{
-		Burst:  pick(d, 1, 5, 30),
+		Burst:  pick(d, 1, 5, 5, 30, 30, 600),
 		Budget: pick(d, 1<<20, 4<<20, 8<<20),
 		Puts:   pick(d, 0, 3, 3, 10), Gets: pick(d, 0, 2, 5), Flushes: pick(d, 0, 1),
 		Messages: pick(d, 0, 5, 5, 20), Large: pick(d, 0, 1, 3), Targets: pick(d, 1, 4, 40),
@@ -200,7 +205,7 @@ func loadOf(d draw, o *Options) Load {
 	all := l.Messages + l.Large + l.Puts + l.Gets
 	mean := (l.Messages*1200 + l.Large*int(o.Session.MaxMessage)/2 + (l.Puts+l.Gets)*(200+l.BigPut/2)) / all
 	pieces := min(l.Budget/(mean+1), pick(d, 100, 300, 600))
-	l.Every = o.Length * time.Duration(1+l.Burst) / 2 / time.Duration(pieces+1)
+	l.Every = min(o.Length*time.Duration(1+l.Burst)/2/time.Duration(pieces+1), o.Length/3)
 	l.RegionSize = max(64<<10, 2*l.BigPut)
 	if l.BigPut > 1<<20 {
 		l.Regions, l.RegionSize = 1, l.BigPut+l.BigPut/4

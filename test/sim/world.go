@@ -33,6 +33,7 @@ type Counts struct {
 	Messages, Large, System                   uint64
 	Puts, Gets, Flushes, Fenced, Notified     uint64
 	Good, Canceled, Revoked, Refused, Unknown uint64
+	Over                                      uint64
 	Cancels, Revokes, Abandons, WindowFull    uint64
 	Resets, Holes, Slows, Freezes             uint64
 	Joins, Kills, Retires, Suspects           uint64
