@@ -60,11 +60,3 @@ func (c *cache[K, V]) age(full *cacheGeneration) {
 		c.young.Store(new(cacheGeneration))
 	}
 }
-
-func (c *cache[K, V]) drop(k K) {
-	for _, g := range []*cacheGeneration{c.young.Load(), c.old.Load()} {
-		if _, there := g.values.LoadAndDelete(k); there {
-			g.size.Add(-1)
-		}
-	}
-}

@@ -122,7 +122,7 @@ func (c *Config) checkNotBuilt() error {
 		return refused("TLS", "set",
 			"TLS is not built yet: leave it nil, set Secret, and keep the rails on networks you trust")
 	case c.RequireTLS:
-		return refused("RequireTLS", true, "TLS is not built yet, so no peer could fulfil it: leave it false")
+		return refused("RequireTLS", true, "TLS is not built yet, so no peer could meet it: leave it false")
 	case len(c.Kinds) > 0:
 		return refused("Kinds", fmt.Sprintf("%d kinds", len(c.Kinds)),
 			"remote spawn is not built yet: leave it nil, and have an actor of yours spawn on request")

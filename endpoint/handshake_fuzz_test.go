@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func FuzzHandshake(f *testing.F) {
 	for i, k := range []wire.Kind{wire.KindBeat, wire.KindAck, wire.KindBatch, wire.KindRetired, wire.KindGoodbye, wire.KindChunk} {
 		data := make([]byte, wire.HeaderSize)
 		data[0] = byte(k)
-		f.Add(append([]byte{sayRaw, wire.HeaderSize}, append(data, "hnc"[:i%4]...)...))
+		f.Add(slices.Concat([]byte{sayRaw, wire.HeaderSize}, data, []byte("hnc"[:i%4])))
 	}
 
 	friend := bd.back()

@@ -165,7 +165,7 @@ func testKillIsSilent(t *testing.T, f Fixture) {
 	p.exercise(false)
 	p.near.Kill()
 	p.near.Kill()
-	p.farEnd.cause(t)
+	_ = p.farEnd.cause(t)
 	p.settle(t, 0, 1)
 }
 
@@ -224,7 +224,7 @@ func testKillMany(t *testing.T, f Fixture) {
 			p.farLink.produce(p.far, 10000, true)
 		}
 	})
-	p.farEnd.cause(t)
+	_ = p.farEnd.cause(t)
 	p.settle(t, 0, 1)
 }
 
@@ -312,7 +312,7 @@ func testCloseWaits(t *testing.T, f Fixture) {
 		p.near.Close()
 		returned.Store(true)
 	}()
-	p.farEnd.cause(t) // so Close has begun
+	_ = p.farEnd.cause(t) // so Close has begun
 	assert.False(t, returned.Load(), "Close returned while WriteNow was inside the link")
 	close(free)
 	soon(t, "Close", func() { <-closed })

@@ -1,6 +1,7 @@
 package railtest
 
 import (
+	"errors"
 	"io"
 	"syscall"
 	"time"
@@ -167,7 +168,7 @@ func (f *flow) arrive() {
 // passes says whether the way is open for a mark: a stall keeps bytes, a black hole resets as well.
 func (f *flow) passes(m mark) bool {
 	way := &f.cable.way[f.way]
-	if m.fin == syscall.ECONNRESET {
+	if errors.Is(m.fin, syscall.ECONNRESET) {
 		return !way.hidden
 	}
 	return !way.stalled && !f.deaf

@@ -101,15 +101,15 @@ func (f *perfFlags) run(cmd *cobra.Command, test string, s streams) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
 	}
-	clear := func() {}
+	wipe := func() {}
 	if columns := width(s.err); columns > 1 && !f.json {
 		o.Progress = func(line string) {
 			fmt.Fprintf(s.err, "\r\x1b[K%.*s", columns-1, line)
 		}
-		clear = func() { fmt.Fprint(s.err, "\r\x1b[K") }
+		wipe = func() { fmt.Fprint(s.err, "\r\x1b[K") }
 	}
 	result, err := perf.Run(cmd.Context(), o)
-	clear()
+	wipe()
 	switch {
 	case errors.Is(err, perf.ErrOptions):
 		return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,8 +34,10 @@ type Options struct {
 
 // Limits of Options.
 const (
-	MinRails, MaxRails = 2, 16
-	MinPairs, MaxPairs = 1, 64
+	MinRails = 2
+	MaxRails = 16
+	MinPairs = 1
+	MaxPairs = 64
 )
 
 // ErrBroken is wrapped by Run's error where a promise was broken.
@@ -324,7 +327,7 @@ func (r *run) verdict(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.summary.take(both[0].Counters.Add(both[1].Counters), ran)
-	r.summary.Notes = append(both[0].Notes, both[1].Notes...)
+	r.summary.Notes = slices.Concat(both[0].Notes, both[1].Notes)
 	r.summary.Deeds = r.saboteur.Deeds()
 	if r.options.Sabotage != sabotage.None && r.summary.Deeds == 0 {
 		r.summary.Broken = append(r.summary.Broken, "sabotage: it found no occasion; let the script run longer")

@@ -75,10 +75,10 @@ func (s *stage) step(ctx context.Context, step script.Step) error {
 
 // rails gives the numbers that a name stands for.
 func (s *stage) rails(r script.Rail) []int {
-	switch {
-	case r == script.First:
+	switch r {
+	case script.First:
 		return []int{s.first}
-	case r == script.All:
+	case script.All:
 		all := make([]int, len(s.cables))
 		for i := range all {
 			all[i] = i

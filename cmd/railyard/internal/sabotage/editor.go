@@ -50,7 +50,7 @@ func (e *editor) Edit(dst, src []byte) []byte {
 			in, e.passing = in[n:], e.passing-n
 			continue
 		}
-		n := 0
+		var n int
 		if dst, n = e.frame(dst, in); n == 0 {
 			break
 		}
