@@ -24,7 +24,7 @@ func (m *moves) send(l uint8) {
 		m.try(explore.Do("A sends Cancel on %d.%d", l, g), func(t *state) bool { return t.g[l][g].ab.put(frame{kind: cancel}) })
 	}
 	ox := &s.g[o][other]
-	if ox.view == down && !x.ab.has(retire) && !x.ba.has(retired) && !(w.is("retire-sent-once") && ox.asked) {
+	if ox.view == down && !x.ab.has(retire) && !x.ba.has(retired) && (!ox.asked || !w.is("retire-sent-once")) {
 		m.try(explore.Do("A sends Retire of %d.%d", o, other), func(t *state) bool {
 			t.g[o][other].asked = w.is("retire-sent-once")
 			return t.g[l][g].ab.put(frame{kind: retire, lane: o, gen: other})
