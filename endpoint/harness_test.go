@@ -49,10 +49,13 @@ func seeded(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// bothKinds runs a test over the pipe in memory and over TCP.
+// bothKinds runs a test over the pipe in memory and over TCP, side by side: both mostly wait.
 func bothKinds(t *testing.T, test func(t *testing.T, kind string)) {
 	for _, kind := range []string{railtest.KindPipe, rail.KindTCP} {
-		t.Run(kind, func(t *testing.T) { test(t, kind) })
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, kind)
+		})
 	}
 }
 

@@ -53,7 +53,6 @@ type victim struct {
 // endpoint, and disturbs nothing else.
 func TestPromise3And4TakenBackInFlight(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
-		t.Parallel() // each mostly waits
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 2, both: func(c *Config) {
 			// A busy machine must not look like a dead rail: here a rail that breaks is a failure.

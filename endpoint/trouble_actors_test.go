@@ -156,9 +156,13 @@ func TestEachTransportFailureIsOneSupervisorEvent(t *testing.T) {
 						told[fmt.Sprint(f.Rail, "/", f.Generation)]++
 					}
 				}
-				same := len(deaths) == len(told) && len(deaths) >= 10
+				// A connection that breaks before the rail has taken it up is a failure, and no death.
+				same := len(deaths) >= 5
 				for name, n := range deaths {
 					same = same && n == 1 && told[name] == 1
+				}
+				for _, n := range told {
+					same = same && n == 1
 				}
 				return same, []any{deaths, told}
 			})
