@@ -132,12 +132,20 @@ func (g *Generation) appendControl(c control, b []byte) []byte {
 		bye := wire.Goodbye{}
 		for _, l := range s.lanes {
 			if l != nil && l.current != nil && !l.current.fenced && len(bye.Marks) < wire.MaxMarks {
-				bye.Marks = append(bye.Marks, wire.Mark{Rail: l.ID, Generation: l.current.ID, Frame: l.current.applied})
+				bye.Marks = append(bye.Marks, wire.Mark{Rail: l.ID, Generation: l.current.ID, Frame: l.current.plain()})
 			}
 		}
 		return bye.Append(b)
 	}
 	return b
+}
+
+// plain is how many of the applied frames need no refusal beside the count: a Goodbye carries none (rule 2).
+func (g *Generation) plain() uint64 {
+	if len(g.refusals) > 0 {
+		return min(g.applied, g.refusals[0].Frame-1)
+	}
+	return g.applied
 }
 
 func encodeRefusals(list []wire.Refusal) wire.Refusals {

@@ -394,7 +394,7 @@ func (g *Generation) controlIn(h wire.Header, head, body []byte) error {
 func (s *Session) goodbyeIn(f wire.Goodbye) error {
 	for _, m := range f.Marks {
 		if int(m.Rail) < len(s.lanes) && s.lanes[m.Rail] != nil {
-			if g := s.lanes[m.Rail].Find(m.Generation); g != nil && m.Frame <= g.whole && len(g.refusals) == 0 {
+			if g := s.lanes[m.Rail].Find(m.Generation); g != nil && m.Frame <= g.ackable() {
 				if err := g.advance(m.Frame); err != nil {
 					return err
 				}
