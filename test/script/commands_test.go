@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -299,9 +300,7 @@ func cmdRegion(_ *world, c call) {
 
 func cmdReuse(_ *world, c call) {
 	r := c.end(0).area(c.word[1])
-	for i := range r.mem {
-		r.mem[i] = c.word[2][0]
-	}
+	copy(r.mem, bytes.Repeat([]byte(c.word[2][:1]), len(r.mem)))
 	if r.frozen != nil {
 		r.frozen = append([]byte(nil), r.mem...)
 	}

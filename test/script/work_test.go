@@ -54,7 +54,10 @@ func (e *end) revoke(name string) {
 func runs(mem []byte) string {
 	var parts []string
 	for at := 0; at < len(mem); {
-		n := at + 1
+		n := at
+		for block := bytes.Repeat(mem[at:at+1], 4096); bytes.HasPrefix(mem[n:], block); {
+			n += len(block)
+		}
 		for n < len(mem) && mem[n] == mem[at] {
 			n++
 		}
@@ -137,9 +140,7 @@ func (e *end) completed(op *session.Op, err error) {
 	default:
 	}
 	e.say("%c %s", k.letter, what)
-	for i := range op.Data {
-		op.Data[i] = freed
-	}
+	copy(op.Data, bytes.Repeat([]byte{freed}, len(op.Data)))
 }
 
 // deliver takes a message out of the session's hands.
