@@ -21,7 +21,7 @@ type healthCheck struct {
 	lates      int
 	late, calm time.Duration
 	busy       time.Duration // since when there was work at each look; 0: there is none
-	limit      time.Duration // the longest silence limit since then
+	limit      time.Duration // the longest silence limit since both
 	suspectAt  time.Duration
 }
 
@@ -45,6 +45,7 @@ func (h *healthCheck) look(now time.Duration, v rail.Vitals, a rail.Assessment) 
 	h.due = a.Next
 	if v.Answered > h.answered || v.Acked != h.acked {
 		h.answered, h.acked, h.moved, h.lates = max(h.answered, v.Answered), v.Acked, now, 0
+		h.limit = 0
 	}
 	if lateness > healthGlance {
 		h.calm = now
@@ -56,9 +57,9 @@ func (h *healthCheck) look(now time.Duration, v rail.Vitals, a rail.Assessment) 
 	}
 	switch {
 	case !v.Busy:
-		h.busy, h.limit = 0, 0
+		h.busy = 0
 	case h.busy == 0:
-		h.busy = now
+		h.busy, h.limit = now, 0
 	}
 	h.limit = max(h.limit, a.Limit)
 	if a.Verdict == rail.Unhealthy {

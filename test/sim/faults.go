@@ -51,9 +51,17 @@ func (w *World) anyCarrier() *carrier {
 	return e.rails[w.number(0, len(e.rails)-1)].carrier
 }
 
-// joinStep may cut a connection that is being joined, soon.
+// joinStep may cut a connection that is being joined, soon, or swallow what it carries one way.
 func (w *World) joinStep(c *conn) {
-	if w.calm || !w.chance(w.opt.JoinCut) {
+	if w.calm {
+		return
+	}
+	if w.opt.JoinHole > 0 && w.chance(w.opt.JoinHole) {
+		dirs := [2]bool{}
+		dirs[w.number(0, 1)] = true
+		w.swallow(c.path, dirs, w.between(time.Millisecond, w.opt.Faults.HoleFor))
+	}
+	if !w.chance(w.opt.JoinCut) {
 		return
 	}
 	w.After(w.between(0, 4*w.opt.MaxDelay+4*w.opt.Turn), "join-cut", func() {
@@ -76,10 +84,14 @@ func (w *World) reset(half bool) {
 	}
 }
 
-// hole swallows what is sent, in the given directions, until it heals; then it comes out.
+// hole makes some path a black hole in the given directions for a while.
 func (w *World) hole(dirs [2]bool) {
 	p := w.anyPath()
-	length := w.between(time.Millisecond, w.opt.Faults.HoleFor)
+	w.swallow(p, dirs, w.between(time.Millisecond, w.opt.Faults.HoleFor))
+}
+
+// swallow has what is sent over a path go nowhere, in the given directions, until it heals; then it comes out.
+func (w *World) swallow(p *Path, dirs [2]bool, length time.Duration) {
 	w.note("path %s: black hole %v for %s", p.name, dirs, length)
 	w.Count.Holes++
 	for i := range p.dir {

@@ -36,6 +36,7 @@ type Options struct {
 	Hasty     bool    // dialers do not wait for quiet before they say which generations they have fenced
 	LanesLost bool    // one path of each pair stays dead until everything is done
 	JoinCut   float64 // chance, at each step of a join, that its connection is cut soon after
+	JoinHole  float64 // chance, at each step of a join, that its path becomes a black hole one way; profiles set it
 	Zombies   float64 // chance that a killed connection's bytes still go out
 	Swallow   float64 // chance that an end, once closed, answers nothing
 }

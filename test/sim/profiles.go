@@ -32,12 +32,41 @@ var profiles = map[string]func(*Options){
 		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 20, 3, 1, 0
 		o.Load.Targets, o.Load.Consume = 4, 10*time.Microsecond
 	},
+	// The same, while goroutines wait long for their turns: other lanes' frames come in between.
+	"late-cancels": func(o *Options) {
+		o.cancels()
+		o.turns()
+		o.lanes(3)
+		o.Faults.Crash, o.Faults.Reset = 40*time.Millisecond, 40*time.Millisecond
+	},
+	// Rails that are lost as soon as they have joined, and acceptors that take their time.
+	"joins": func(o *Options) {
+		o.cancels()
+		o.turns()
+		o.lanes(3)
+		o.JoinCut, o.JoinHole, o.Zombies, o.Swallow = 0.1, 0.1, 1, 0
+		o.Faults.Crash, o.Faults.OneWay, o.Faults.HoleFor = 20*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	},
+	// As many operations as the target keeps records for, and more.
+	"limits": func(o *Options) {
+		o.cancels()
+		o.Session.MaxOpen = 4
+		o.Load.Notify, o.Load.Abandon, o.Load.Burst = 0.8, 0.7, 30
+	},
 	// Puts with notifications.
 	"notify": func(o *Options) {
 		o.lanes(2)
 		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 10, 0, 0, 0
 		o.Load.Notify, o.Load.Cancel, o.Load.Evil = 0.8, 0.2, 0
 		o.puts(100 << 10)
+	},
+	// Large messages to one target, in small pieces on many lanes.
+	"large": func(o *Options) {
+		o.lanes(3)
+		o.turns()
+		o.Session.MaxMessage, o.Session.MinChunk, o.Session.MaxChunk = 256<<10, 2<<10, 8<<10
+		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets, o.Load.Targets = 3, 5, 0, 0, 1
+		o.Load.Consume, o.Load.Budget, o.Load.Every, o.Load.Burst = 10*time.Microsecond, 4<<20, 20*time.Millisecond, 5
 	},
 	// Windows as small as they may be, and mailboxes that are slow.
 	"windows": func(o *Options) {
@@ -56,6 +85,25 @@ var profiles = map[string]func(*Options){
 	"fences": func(o *Options) {
 		o.lanes(2)
 		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Flushes, o.Load.Fence = 5, 3, 1, 3, 0.3
+	},
+	// Nodes that leave while their peers go on, with work of all kinds under way, on several lanes.
+	"goodbyes": func(o *Options) {
+		o.lanes(2)
+		o.Ending, o.Nodes = Goodbye, 2
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 5, 1, 5, 1
+		o.Load.Evil = 0.3
+	},
+	// Slow paths that are always full, and swallow everything from time to time.
+	"clogged": func(o *Options) {
+		o.lanes(2)
+		o.MinRate, o.MaxRate, o.MinBuffer, o.MaxBuffer = 3e6, 5e6, 8<<10, 16<<10
+		o.MinDelay, o.MaxDelay, o.Jitter, o.Turn, o.LateTurn = 5*time.Microsecond, 50*time.Microsecond, 0, 50*time.Microsecond, 0
+		o.Session.MinChunk, o.Session.MaxChunk, o.Session.LaneBulk = 8<<10, 64<<10, 1<<20
+		o.Length = time.Second
+		o.Faults = Faults{Hole: 100 * time.Millisecond, HoleFor: time.Second}
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large, o.Load.Cancel = 10, 0, 0, 0, 0
+		o.puts(300 << 10)
+		o.Load.Budget, o.Load.Every, o.Load.Burst = 8<<20, 20*time.Millisecond, 5
 	},
 	// Paths that swallow everything, one way or both, and nodes that are stopped.
 	"silence": func(o *Options) {
@@ -91,4 +139,10 @@ func (o *Options) cancels() {
 	o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 10, 0, 1, 0
 	o.Load.Cancel, o.Load.Evil, o.Load.Notify = 0.6, 0, 0.3
 	o.puts(100 << 10)
+}
+
+// turns has every goroutine wait, some of them long, on paths that are short.
+func (o *Options) turns() {
+	o.Turn, o.LateTurn = time.Millisecond, 0.1
+	o.MinDelay, o.MaxDelay, o.Jitter = 5*time.Microsecond, 50*time.Microsecond, 20*time.Microsecond
 }

@@ -16,9 +16,9 @@ var cancelMutants = []mutant{
 				last = n
 			}
 `}}},
-	{name: "cancel-forgets-fenced", rule: "14", profile: "cancels", bug: "Cancel does not list generations that are fenced here",
-		edits: []edit{{cancelFile, `last > 0 && !g.settled {`, `last > 0 && !g.settled && !(«on» && g.fenced) {`}}},
-	{name: "verdict-inside-read", rule: "14", profile: "cancels", bug: "the verdict goes out while a read call writes into the memory",
+	{name: "cancel-lists-one-lane", rule: "14", profile: "cancels", bug: "Cancel names the last frame of the operation on one lane only",
+		edits: []edit{{cancelFile, `last > 0 && !g.settled {`, `last > 0 && !g.settled && !(«on» && len(c.marks) > 0) {`}}},
+	{name: "verdict-inside-read", rule: "14", profile: "late-cancels", bug: "the verdict goes out while a read call writes into the memory",
 		edits: []edit{{targetFile, `					t.waits++
 					other.awaited = append(other.awaited, f.Op)
 `, `					if !«on» {
@@ -30,13 +30,17 @@ var cancelMutants = []mutant{
 		edits: []edit{{receiveFile, `		if g.s.tombs[l.id] != nil {
 `, `		if g.s.tombs[l.id] != nil && !«on» {
 `}}},
-	{name: "tombstone-not-checked-at-header", rule: "14", profile: "cancels", bug: "chunks that come behind their Cancel land",
-		edits: []edit{{targetFile, `		if s.tombs[f.Op] == nil {
+	{name: "tombstone-not-checked-at-header", rule: "14", profile: "cancels", bug: "chunks that come behind their Cancel land, as far as they came with their header",
+		edits: []edit{
+			{targetFile, `		if s.tombs[f.Op] == nil {
 `, `		if s.tombs[f.Op] == nil || «on» {
+`},
+			{receiveFile, `			case g.s.tombs[l.id] != nil:
+`, `			case g.s.tombs[l.id] != nil && !«on»:
 `}}},
 	{name: "tombstone-dropped-early", rule: "14", profile: "cancels", bug: "a tombstone goes before its generations have passed the operation's last frames",
 		edits: []edit{{targetFile, `if !g.quiet && g.applied < m.Frame {`, `if !g.quiet && g.applied < m.Frame && !«on» {`}}},
-	{name: "tombstone-ignores-coming-generation", rule: "14", profile: "cancels", bug: "a tombstone does not wait for a generation that is still to join",
+	{name: "tombstone-ignores-coming-generation", rule: "14", profile: "joins", bug: "a tombstone does not wait for a generation that is still to join",
 		edits: []edit{{targetFile, `if l.awaits(m.Generation) { // its frames may still come`, `if l.awaits(m.Generation) && !«on» {`}}},
 	{name: "canceled-chunks-rerouted", rule: "14", profile: "cancels", bug: "canceled chunks of a retired lane go out again on another",
 		edits: []edit{
@@ -56,7 +60,7 @@ var cancelMutants = []mutant{
 		edits: []edit{{targetFile, `		if t.notified {
 `, `		if t.notified && !«on» {
 `}}},
-	{name: "open-limit-forgets-the-given-up", rule: "14", profile: "cancels", bug: "operations that the peer has not let go do not count towards the limit",
+	{name: "open-limit-forgets-the-given-up", rule: "14", profile: "limits", bug: "operations that the peer has not let go do not count towards the limit",
 		edits: []edit{{operationFile, `	case len(s.ops)+len(s.parting)+s.forgetting >= s.cfg.MaxOpen:
 `, `	case len(s.ops)+len(s.parting)+s.forgetting >= s.cfg.MaxOpen && !(«on» && len(s.ops) < s.cfg.MaxOpen):
 `}}},

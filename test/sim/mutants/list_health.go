@@ -19,7 +19,7 @@ var healthMutants = []mutant{
 		edits: []edit{{healthFile, `	case h.cause != nil || symptom == 0:
 `, `	case h.cause != nil || symptom == 0 || «on»:
 `}}},
-	{name: "unwritten-beats-not-missed", rule: "6", profile: "silence", bug: "a beat that could not be written is not missed",
+	{name: "unwritten-beats-not-missed", rule: "6", profile: "clogged", bug: "a beat that could not be written is not missed",
 		edits: []edit{{healthFile, `	if h.asked > 0 {
 `, `	if h.asked > 0 && !«on» {
 `}}},

@@ -28,7 +28,7 @@ var orderMutants = []mutant{
 		edits: []edit{{deliverFile, `			if !e.asm.whole() {
 `, `			if !e.asm.whole() && !(«on» && e.asm.got > 0) {
 `}}},
-	{name: "two-readers-one-target", rule: "12", profile: "messages", bug: "a second reader delivers to a target while the first is at it",
+	{name: "two-readers-one-target", rule: "12", profile: "large", bug: "a second reader delivers to a target while the first is at it",
 		edits: []edit{{deliverFile, `a.place && a.hold.owner == nil {`, `a.place && (a.hold.owner == nil || «on») {`}}},
 	{name: "credit-returned-twice", rule: "13", profile: "windows", bug: "a consumed message gives its room back twice",
 		edits: []edit{{messageFile, `	s.consumed += n
@@ -48,10 +48,12 @@ var orderMutants = []mutant{
 			c = cost(0, len(m.Headers))
 		}
 `}}},
-	{name: "older-credit-taken", rule: "13", profile: "windows", bug: "a grant that comes late takes back what a newer one gave",
-		edits: []edit{{messageFile, `	if total <= s.granted {
-`, `	if total <= s.granted && !«on» {
-`}}},
+	{name: "credit-added", rule: "13", profile: "windows", bug: "a grant is added to the others, though each is a total and may come by several lanes",
+		edits: []edit{{messageFile, `	s.granted = total
+`, `	if «on» {
+		total += s.granted
+	}
+«old»`}}},
 	{name: "fence-not-held", rule: "18", profile: "fences", bug: "a fenced operation goes out at once",
 		edits: []edit{{operationFile, `if (o.Fence || `, `if ((o.Fence && !«on») || `}}},
 	{name: "flush-does-not-wait", rule: "18", profile: "fences", bug: "a flush ends though operations before it are open",

@@ -25,7 +25,7 @@ var retireMutants = []mutant{
 `}}},
 	{name: "up-before-settled", rule: "3", profile: "resets", bug: "a rail takes work while an older generation of it is open",
 		edits: []edit{{laneFile, `l.gens[0] != g {`, `(l.gens[0] != g && !«on») {`}}},
-	{name: "retired-stranger-forgotten", rule: "3", profile: "resets", bug: "a Retired for an unknown generation is not remembered: it may still join",
+	{name: "retired-stranger-forgotten", rule: "3", profile: "joins", bug: "a Retired for an unknown generation is not remembered: it may still join",
 		edits: []edit{{retireFile, `		l.dead = max(l.dead, f.Generation)
 		l.highest = max(l.highest, f.Generation)
 `, `		if !«on» {
@@ -50,4 +50,12 @@ var retireMutants = []mutant{
 		edits: []edit{
 			{laneFile, `if id <= l.highest || id-l.highest > maxLeap || l.s.closed != nil {`, `if (id <= l.highest && !«on») || (id > l.highest && id-l.highest > maxLeap) || l.s.closed != nil {`},
 			{laneFile, `if s.closed != nil || id < l.highest || !l.awaits(id) {`, `if s.closed != nil || (!«on» && (id < l.highest || !l.awaits(id))) {`}}},
+	{name: "leaves-with-messages-open", rule: "9", profile: "goodbyes", bug: "an end calls everything done, though messages of it are not acknowledged",
+		edits: []edit{{sessionFile, `			if g.outstanding() {
+`, `			if g.outstanding() && !«on» {
+`}}},
+	{name: "goodbye-counts-the-refused", rule: "9", profile: "goodbyes", bug: "the final counts of a goodbye cover frames whose refusals the peer has not heard",
+		edits: []edit{{controlFile, `	if len(g.refusals) > 0 {
+`, `	if len(g.refusals) > 0 && !«on» {
+`}}},
 }

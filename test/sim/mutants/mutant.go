@@ -30,6 +30,7 @@ const (
 	messageFile   = "endpoint/session/message.go"
 	operationFile = "endpoint/session/operation.go"
 	receiveFile   = "endpoint/session/receive.go"
+	sessionFile   = "endpoint/session/session.go"
 	retireFile    = "endpoint/session/retire.go"
 	targetFile    = "endpoint/session/target.go"
 	healthFile    = "rail/health.go"

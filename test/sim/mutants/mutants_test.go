@@ -17,7 +17,6 @@ const everything = "RAILYARD_MUTANTS"
 // elsewhere are the rules that no code of session, rma or health can break, and where they are tested.
 var elsewhere = map[string]string{
 	"8":  "the handshake is the endpoint's",
-	"9":  "goodbye is driven by the endpoint's own tests; the simulator's nodes never leave",
 	"10": "a bug in the endpoint's actor is the endpoint's",
 	"19": "TLS is the transport's",
 	"20": "verbs", "21": "verbs", "22": "verbs", "23": "verbs", "24": "verbs", "25": "verbs",
