@@ -37,7 +37,7 @@ type quietWaiter struct {
 
 func newEnd(n *Node, p *Pair, side int, opener bool) *End {
 	e := &End{w: n.w, node: n, pair: p, side: side}
-	cfg := n.w.opt.Session
+	cfg := n.w.opt.sessionFor(side)
 	cfg.Opener = opener
 	s, err := session.New(cfg, n.regions)
 	if err != nil {

@@ -107,6 +107,7 @@ func (w *World) build() {
 func (w *World) play() {
 	w.build()
 	w.startFaults()
+	w.watchBounds()
 	w.Run(w.opt.Length, nil)
 	switch w.opt.Ending {
 	case Peace:

@@ -31,6 +31,7 @@ type Options struct {
 	LateFx   float64 // chance that effects are carried out late
 
 	Session   session.Config
+	Uneven    bool // the second end of a pair takes larger messages, and has a larger window
 	Load      Load
 	Faults    Faults
 	Hasty     bool    // dialers do not wait for quiet before they say which generations they have fenced
@@ -148,7 +149,7 @@ func OptionsOf(seed uint64) Options {
 		MinBuffer: pick(d, 2<<10, 64<<10, 256<<10),
 		Turn:      pick(d, 2*time.Microsecond, 50*time.Microsecond, time.Millisecond),
 		LateTurn:  pick(d, 0, 0.02), LateFx: pick(d, 0, 0.05, 0.5),
-		Hasty: d.chance(0.2), LanesLost: d.chance(0.3), JoinCut: pick(d, 0, 0, 0.1, 0.3),
+		Uneven: d.chance(0.2), Hasty: d.chance(0.2), LanesLost: d.chance(0.3), JoinCut: pick(d, 0, 0, 0.1, 0.3),
 		Zombies: pick(d, 0, 0.5, 1), Swallow: pick(d, 0, 0.3),
 	}
 	o.MaxDelay = o.MinDelay * time.Duration(1+d.IntN(20))
@@ -165,6 +166,20 @@ func OptionsOf(seed uint64) Options {
 	o.Load = loadOf(d, &o)
 	o.Faults = faultsOf(d)
 	return o
+}
+
+// sessionFor gives the configuration of one end of a pair; it knows the other's limits from the handshake.
+func (o *Options) sessionFor(side int) session.Config {
+	limits := [2]session.Config{o.Session, o.Session}
+	if o.Uneven {
+		limits[1].MaxMessage, limits[1].Window = 2*o.Session.MaxMessage, 3*o.Session.Window
+	}
+	for i := range limits {
+		limits[i], _ = limits[i].WithDefaults() // New tells of what is wrong with it
+	}
+	c := limits[side]
+	c.PeerWindow, c.PeerMaxMessage = limits[1-side].Window, limits[1-side].MaxMessage
+	return c
 }
 
 func sessionOf(d draw, o *Options) session.Config {
