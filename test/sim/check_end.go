@@ -110,6 +110,8 @@ func (w *World) checkEnd() {
 			for _, r := range a.areas {
 				r.check("at the end")
 			}
+			a.sealed[session.Put].check("at the end, and nobody may put there")
+			a.sealed[session.Get].check("at the end, and no put ever named it")
 			for _, g := range a.graves {
 				w.look(g)
 			}

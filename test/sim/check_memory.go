@@ -38,9 +38,8 @@ type slot struct {
 	final   []byte
 }
 
-func newArea(w *World, table *rma.Table, size int) *area {
-	a := &area{w: w, table: table, rights: rma.RemoteWrite | rma.RemoteRead,
-		mem: make([]byte, size), shadow: make([]byte, size)}
+func newArea(n *Node, rights rma.Rights, size int) *area {
+	a := &area{w: n.w, table: n.regions, rights: rights, mem: make([]byte, size), shadow: make([]byte, size)}
 	a.register()
 	a.scribble(0, size)
 	return a

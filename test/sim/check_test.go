@@ -62,7 +62,7 @@ func TestMessageCheckerSees(t *testing.T) {
 func TestMemoryCheckerSees(t *testing.T) {
 	w, a, _ := quietWorld(t)
 	fresh := func() (*area, *slot) {
-		r := newArea(w, a.node.regions, 4096)
+		r := newArea(a.node, rma.RemoteWrite|rma.RemoteRead, 4096)
 		s := r.reserve(100, true, 7)
 		copy(s.mem(), pattern(7, 50))
 		return r, s

@@ -22,7 +22,8 @@ type App struct {
 	unconsumed uint64
 
 	// Operations.
-	areas   []*area // ours, for the peer
+	areas   []*area                  // ours, for the peer
+	sealed  map[session.OpKind]*area // ours, which the peer may use for anything but this; they are never revoked
 	open    []*work
 	openOps int
 	works   map[*session.Op]*work
@@ -42,13 +43,18 @@ type outgoing struct {
 	system               bool
 }
 
+// sealedSize is the length of a region that gives one right only.
+const sealedSize = 64 << 10
+
 func newApp(e *End) *App {
 	a := &App{e: e, w: e.w, budget: e.w.opt.Load.Budget, inbox: newMessageCheck(e), seqs: make(map[string]uint64),
 		works: make(map[*session.Op]*work), byID: make(map[uint64]*work)}
 	a.ids = uint64(e.node.id+1)<<32 | uint64(e.peer.node.id+1)<<24
 	for range e.w.opt.Load.Regions {
-		a.areas = append(a.areas, newArea(a.w, e.node.regions, a.w.opt.Load.RegionSize))
+		a.areas = append(a.areas, newArea(e.node, rma.RemoteWrite|rma.RemoteRead, a.w.opt.Load.RegionSize))
 	}
+	a.sealed = map[session.OpKind]*area{
+		session.Put: newArea(e.node, rma.RemoteRead, sealedSize), session.Get: newArea(e.node, rma.RemoteWrite, sealedSize)}
 	return a
 }
 

@@ -84,13 +84,17 @@ func (a *App) newWork(kind session.OpKind, n int) *work {
 // spoil makes the claim one that the target must refuse.
 func (k *work) spoil() {
 	w := k.app.w
-	switch w.number(0, 2) {
+	switch w.number(0, 3) {
 	case 0:
 		k.evil = rma.ErrUnknownRegion
 		k.op.Token[w.number(0, 15)] ^= 1
 	case 1:
 		k.evil = rma.ErrUnknownRegion
 		k.op.Region += 1 << 30
+	case 2:
+		k.evil = rma.ErrRights
+		k.area = k.app.e.peer.app.sealed[k.kind]
+		k.region, k.op.Region, k.op.Token = k.area.key.Region(), k.area.key.Region(), k.area.key.Token()
 	default:
 		k.evil = rma.ErrBounds
 		k.op.Offset = uint64(len(k.area.mem)-k.n) + uint64(w.number(1, 1<<20))

@@ -24,6 +24,10 @@ var memoryMutants = []mutant{
 		edits: []edit{{tableFile, `	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 `, `	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 || «on»
 `}}},
+	{name: "rights-not-checked", rule: "P8", profile: "revokes", bug: "a key that allows reading alone lets its holder write",
+		edits: []edit{{regionFile, `	case !r.key.rights.Allows(c.Want):
+`, `	case !r.key.rights.Allows(c.Want) && !«on»:
+`}}},
 	{name: "bounds-not-checked", rule: "P8", profile: "revokes", bug: "a claim beyond the region's end is taken for good",
 		edits: []edit{{regionFile, `	case !r.contains(c.Offset, c.Length):
 `, `	case !r.contains(c.Offset, c.Length) && !«on»:
