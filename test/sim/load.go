@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"railyard/endpoint/session"
 	"railyard/rma"
+	"railyard/wire"
 )
 
 // App is the application at one end: it makes work for the peer, and takes what the peer sends.
@@ -104,7 +106,7 @@ func (a *App) piece() {
 	case at < l.Messages:
 		a.message(a.messageSize())
 	case at < l.Messages+l.Large:
-		a.message(a.w.number(32<<10+1, int(a.e.s.Config().PeerMaxMessage)))
+		a.message(a.w.number(wire.MaxInline+1, int(a.e.s.Config().PeerMaxMessage)))
 	case at < l.Messages+l.Large+l.Puts:
 		a.put()
 	case at < l.Messages+l.Large+l.Puts+l.Gets:
@@ -119,7 +121,9 @@ func (a *App) messageSize() int {
 	case 0:
 		return 0
 	case 1:
-		return a.w.number(1, 32<<10)
+		return a.w.number(1, wire.MaxInline)
+	case 2: // where the ways of sending change
+		return min(wire.MaxInline+a.w.number(-1, 1), int(a.e.s.Config().PeerMaxMessage))
 	default:
 		return a.w.number(1, 300)
 	}
@@ -135,6 +139,12 @@ func (a *App) message(n int) {
 	o.kind = "type" + itoa(uint64(w.number(1, 4)))
 	if n < identitySize || w.chance(0.1) {
 		o.headers = w.number(identitySize, 200)
+		if w.chance(0.05) {
+			o.headers = wire.MaxHeaders
+		}
+	}
+	if w.chance(0.03) {
+		o.target += strings.Repeat("/long", (wire.MaxName-len(o.target))/len("/long"))
 	}
 	o.system = n <= 300 && w.chance(w.opt.Load.System)
 	a.budget -= n + 100
@@ -158,7 +168,7 @@ func (a *App) send(o *outgoing) bool {
 		a.e.peer.app.inbox.sent(o.target, sentMessage{id: id, seq: seq, size: o.size, system: o.system,
 			sender: o.sender, kind: o.kind, headers: o.headers})
 		w.Count.Messages++
-		if o.size > 32<<10 {
+		if o.size > wire.MaxInline {
 			w.Count.Large++
 		} else {
 			fill(m.Payload, poison) // it may be reused at once
