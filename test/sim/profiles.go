@@ -11,7 +11,7 @@ var profiles = map[string]func(*Options){
 	// The same, and the initiator does not wait for the verdict.
 	"abandons": func(o *Options) {
 		o.cancels()
-		o.Load.Abandon = 0.7
+		o.Load.Abandon, o.Load.Notify = 0.7, 0.6
 	},
 	// Gets, some of them taken back, some of regions that are revoked.
 	"gets": func(o *Options) {
@@ -26,13 +26,16 @@ var profiles = map[string]func(*Options){
 		o.Load.Cancel, o.Load.Abandon, o.Load.Evil, o.Load.RevokeEvery = 0, 0, 0.3, 20*time.Millisecond
 		o.puts(100 << 10)
 	},
-	// Messages of all sizes to few targets, on lanes that die and come back.
+	// Many messages of all sizes to few targets, on lanes that die and come back.
 	"messages": func(o *Options) {
 		o.lanes(3)
-		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 20, 3, 1, 0
+		o.MinBuffer, o.MaxBuffer = 8<<10, 64<<10
+		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 50, 1, 1, 0
 		o.Load.Targets, o.Load.Consume = 4, 10*time.Microsecond
+		o.often(4*time.Millisecond, 40)
+		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Crash = 60*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
 	},
-	// The same, while goroutines wait long for their turns: other lanes' frames come in between.
+	// Puts that are taken back, while goroutines wait long for their turns: other lanes' frames come in between.
 	"late-cancels": func(o *Options) {
 		o.cancels()
 		o.turns()
@@ -44,7 +47,7 @@ var profiles = map[string]func(*Options){
 		o.cancels()
 		o.turns()
 		o.lanes(3)
-		o.JoinCut, o.JoinHole, o.Zombies, o.Swallow = 0.1, 0.1, 1, 0
+		o.JoinCut, o.JoinHole, o.Zombies, o.Swallow = 0.1, 0.3, 1, 0
 		o.Faults.Crash, o.Faults.OneWay, o.Faults.HoleFor = 20*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	},
 	// As many operations as the target keeps records for, and more.
@@ -62,18 +65,22 @@ var profiles = map[string]func(*Options){
 	},
 	// Large messages to one target, in small pieces on many lanes.
 	"large": func(o *Options) {
-		o.lanes(3)
+		o.lanes(4)
 		o.turns()
-		o.Session.MaxMessage, o.Session.MinChunk, o.Session.MaxChunk = 256<<10, 2<<10, 8<<10
-		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets, o.Load.Targets = 3, 5, 0, 0, 1
-		o.Load.Consume, o.Load.Budget, o.Load.Every, o.Load.Burst = 10*time.Microsecond, 4<<20, 20*time.Millisecond, 5
+		o.MinRate, o.MaxRate = 2e7, 2e8
+		o.Session.MaxMessage, o.Session.Window, o.Session.MinChunk, o.Session.MaxChunk = 64<<10, 4<<20, 2<<10, 8<<10
+		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets, o.Load.Targets = 1, 10, 0, 0, 1
+		o.Load.Consume = 10 * time.Microsecond
+		o.often(10*time.Millisecond, 10)
 	},
-	// Windows as small as they may be, and mailboxes that are slow.
+	// Windows as small as they may be, mailboxes that are slow, and lanes that die with what found room.
 	"windows": func(o *Options) {
 		o.lanes(2)
 		o.Session.MaxMessage, o.Session.Window = 64<<10, 1
 		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 5, 5, 0, 0
-		o.Load.Consume, o.Load.Budget, o.Load.Every = 5*time.Millisecond, 4<<20, 2*time.Millisecond
+		o.Load.Consume = 5 * time.Millisecond
+		o.often(2*time.Millisecond, 5)
+		o.Faults.Reset = 50 * time.Millisecond
 	},
 	// Connections that are cut, of which one end hears nothing for a while.
 	"resets": func(o *Options) {
@@ -81,17 +88,34 @@ var profiles = map[string]func(*Options){
 		o.Faults.Reset, o.Faults.HalfReset = 30*time.Millisecond, 30*time.Millisecond
 		o.JoinCut, o.Zombies = 0.2, 1
 	},
+	// The same, and dialers that do not wait for what they have fenced.
+	"hasty": func(o *Options) {
+		o.lanes(2)
+		o.turns()
+		o.Hasty = true
+		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Crash = 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond
+	},
 	// Fences and flushes.
 	"fences": func(o *Options) {
 		o.lanes(2)
 		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Flushes, o.Load.Fence = 5, 3, 1, 3, 0.3
 	},
-	// Nodes that leave while their peers go on, with work of all kinds under way, on several lanes.
-	"goodbyes": func(o *Options) {
-		o.lanes(2)
+	// Nodes that leave while their messages are under way, on paths that take their time.
+	"leaving": func(o *Options) {
 		o.Ending, o.Nodes = Goodbye, 2
-		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 5, 1, 5, 1
-		o.Load.Evil = 0.3
+		o.MinDelay, o.MaxDelay = time.Millisecond, 5*time.Millisecond
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large, o.Load.Flushes = 0, 0, 10, 0, 0
+		o.often(time.Millisecond, 10)
+	},
+	// Nodes that leave while their peers go on, with puts that must be refused, on several lanes.
+	"goodbyes": func(o *Options) {
+		o.lanes(3)
+		o.Ending, o.Nodes = Goodbye, 2
+		o.MinDelay, o.MaxDelay = time.Millisecond, 5*time.Millisecond
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large, o.Load.Flushes = 10, 0, 1, 0, 0
+		o.Load.Evil, o.Load.Cancel, o.Load.Fence = 0.5, 0, 0
+		o.puts(10 << 10)
+		o.often(2*time.Millisecond, 10)
 	},
 	// Slow paths that are always full, and swallow everything from time to time.
 	"clogged": func(o *Options) {
@@ -131,7 +155,12 @@ func (o *Options) lanes(n int) { o.Lanes = max(o.Lanes, n) }
 // puts sets the size of the largest operation, and has the work come often enough for the time that there is.
 func (o *Options) puts(n int) {
 	o.Load.BigPut, o.Load.Regions, o.Load.RegionSize = n, 2, 8*n
-	o.Load.Burst, o.Load.Budget, o.Load.Every = 5, 4<<20, 6*time.Millisecond
+	o.often(6*time.Millisecond, 5)
+}
+
+// often has bursts of work of that size come so often, until the budget is spent.
+func (o *Options) often(every time.Duration, burst int) {
+	o.Load.Burst, o.Load.Budget, o.Load.Every = burst, 4<<20, every
 }
 
 func (o *Options) cancels() {

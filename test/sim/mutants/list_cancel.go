@@ -90,6 +90,6 @@ var cancelMutants = []mutant{
 `}}},
 	{name: "forget-never-said", rule: "16", profile: "notify", bug: "the target is never told that it may drop its record of a put",
 		edits: []edit{{operationFile, `if o.Notify != nil && o.begun && s.closed == nil {`, `if o.Notify != nil && o.begun && s.closed == nil && !«on» {`}}},
-	{name: "forget-too-early", rule: "16", profile: "notify", bug: "the target drops its record of a put of which frames are still under way",
+	{name: "forget-too-early", rule: "16", profile: "abandons", bug: "the target drops its record of a put of which frames are still under way",
 		edits: []edit{{operationFile, `if !o.done || o.out > 0 ||`, `if !o.done || (o.out > 0 && !«on») ||`}}},
 }

@@ -36,7 +36,7 @@ var orderMutants = []mutant{
 		s.consumed += n
 	}
 `}}},
-	{name: "reroute-takes-credit", rule: "13", profile: "messages", bug: "a message that goes elsewhere takes room once more",
+	{name: "reroute-takes-credit", rule: "13", profile: "windows", bug: "a message that goes elsewhere takes room once more",
 		edits: []edit{{retireFile, `	return append(back, q)
 `, `	if «on» {
 		s.reserved += cost(len(q.payload), len(q.headers))

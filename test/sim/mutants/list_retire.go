@@ -23,7 +23,7 @@ var retireMutants = []mutant{
 			s.reroute(g)
 		}
 `}}},
-	{name: "up-before-settled", rule: "3", profile: "resets", bug: "a rail takes work while an older generation of it is open",
+	{name: "up-before-settled", rule: "3", profile: "hasty", bug: "a rail takes work while an older generation of it is open",
 		edits: []edit{{laneFile, `l.gens[0] != g {`, `(l.gens[0] != g && !«on») {`}}},
 	{name: "retired-stranger-forgotten", rule: "3", profile: "joins", bug: "a Retired for an unknown generation is not remembered: it may still join",
 		edits: []edit{{retireFile, `		l.dead = max(l.dead, f.Generation)
@@ -50,7 +50,7 @@ var retireMutants = []mutant{
 		edits: []edit{
 			{laneFile, `if id <= l.highest || id-l.highest > maxLeap || l.s.closed != nil {`, `if (id <= l.highest && !«on») || (id > l.highest && id-l.highest > maxLeap) || l.s.closed != nil {`},
 			{laneFile, `if s.closed != nil || id < l.highest || !l.awaits(id) {`, `if s.closed != nil || (!«on» && (id < l.highest || !l.awaits(id))) {`}}},
-	{name: "leaves-with-messages-open", rule: "9", profile: "goodbyes", bug: "an end calls everything done, though messages of it are not acknowledged",
+	{name: "leaves-with-messages-open", rule: "9", profile: "leaving", bug: "an end calls everything done, though messages of it are not acknowledged",
 		edits: []edit{{sessionFile, `			if g.outstanding() {
 `, `			if g.outstanding() && !«on» {
 `}}},
