@@ -49,8 +49,10 @@ func seeded(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// bothKinds runs a test over the pipe in memory and over TCP, side by side: both mostly wait.
+// bothKinds runs a test over the pipe in memory and over TCP, side by side: both mostly wait. Where both are over, no
+// descriptor may be left.
 func bothKinds(t *testing.T, test func(t *testing.T, kind string)) {
+	noDescriptorLeft(t)
 	for _, kind := range []string{railtest.KindPipe, rail.KindTCP} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -93,14 +95,12 @@ type bed struct {
 	startB func() *peer
 }
 
-// newBed starts both nodes and waits until every rail is up. When the test ends it shuts them down, and fails the test where
-// a descriptor is left.
+// newBed starts both nodes and waits until every rail is up. When the test ends it shuts them down.
 func newBed(t testing.TB, kind string, spec bedSpec) *bed {
 	t.Helper()
 	if spec.rails == 0 {
 		spec.rails = 2
 	}
-	noDescriptorLeft(t)
 	bd := &bed{t: t, kind: kind}
 	ground := newGround(t, kind, spec.rails)
 	bd.cables = ground.cables

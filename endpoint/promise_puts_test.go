@@ -25,7 +25,7 @@ func TestPromise2PutCompletesWhenVisible(t *testing.T) {
 		tr.run(time.Duration(sized(2, 60)) * time.Second)
 		n := load.finish()
 		bd.nobodyDown()
-		require.Greater(t, n, uint64(50))
+		require.Greater(t, n, uint64(20))
 		require.NotEmpty(t, bd.a.events.of(rail.RailDown), "the trouble broke something")
 		t.Logf("%d puts, %d rails down", n, len(bd.a.events.of(rail.RailDown)))
 	})
@@ -57,8 +57,10 @@ func TestPromise2EachOperationCompletesOnce(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 2})
-		const size, count = 96 << 10, 1500
-		region := bd.b.register(t, size, rma.RemoteWrite|rma.RemoteRead)
+		const size, count = 80 << 10, 800
+		// Each put has a place of its own, and gets another region: what overlaps is the application's to order.
+		region := bd.b.register(t, count*size, rma.RemoteWrite)
+		readable := bd.b.register(t, size, rma.RemoteRead)
 		revoked := bd.b.register(t, size, rma.RemoteWrite|rma.RemoteRead)
 		require.NoError(t, revoked.Revoke())
 		counter := &doneCounter{errs: make(map[uint64][]error)}
@@ -70,20 +72,20 @@ func TestPromise2EachOperationCompletesOnce(t *testing.T) {
 		work.Go(func() { tr.run(1500 * time.Millisecond) })
 		source := make([]byte, size)
 		for id := uint64(1); id <= count; id++ {
-			key := region.Key()
+			write, read, at := region.Key(), readable.Key(), (id-1)*size
 			if rnd.IntN(10) == 0 {
-				key = revoked.Key()
+				write, read, at = revoked.Key(), revoked.Key(), 0
 			}
 			n := rnd.IntN(size)
 			switch rnd.IntN(8) {
 			case 0:
-				ask(&rma.Get{ID: id, Key: key, Dst: make([]byte, n)})
+				ask(&rma.Get{ID: id, Key: read, Dst: make([]byte, n)})
 			case 1:
 				ask(&rma.Flush{ID: id})
 			case 2:
-				ask(&rma.Put{ID: id, Key: key, Data: source[:n], Options: []rma.Option{rma.Fence()}})
+				ask(&rma.Put{ID: id, Key: write, Offset: at, Data: source[:n], Options: []rma.Option{rma.Fence()}})
 			default:
-				ask(&rma.Put{ID: id, Key: key, Data: source[:n]})
+				ask(&rma.Put{ID: id, Key: write, Offset: at, Data: source[:n]})
 			}
 			if rnd.IntN(4) == 0 {
 				ask(&rma.Cancel{ID: 1 + uint64(rnd.IntN(int(id)))})

@@ -172,7 +172,6 @@ func TestWrongSecretIsMetWithSilence(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		for name, secret := range map[string][]byte{"another": []byte("another secret of a node"), "none": nil} {
 			t.Run(name, func(t *testing.T) {
-				noDescriptorLeft(t)
 				g := newGround(t, kind, 1)
 				logs, observe := observed()
 				b := launch(t, g, g.far, observe, func(c *Config) { c.Secret = []byte("the secret of all nodes") })
