@@ -47,6 +47,9 @@ func (g *Generation) ackIn(f wire.Ack) error {
 		g.seenDue = true
 		s.wake(g)
 	}
+	if f.Count > g.acked { // not in advance: a Goodbye that another lane brings is no answer of this one
+		g.answeredAt(s.now - min(s.now, g.lane.RoundTrip))
+	}
 	return g.advance(f.Count)
 }
 
@@ -113,7 +116,6 @@ func (g *Generation) advance(count uint64) error {
 		}
 	}
 	g.measure(s.now)
-	g.answeredAt(s.now - min(s.now, g.lane.RoundTrip))
 	s.judgeSuspects()
 	if g.suspect { // a bucket that has drained may leave a suspect lane
 		s.flushPending()
