@@ -40,7 +40,7 @@ var profiles = map[string]func(*Options){
 		o.cancels()
 		o.turns()
 		o.lanes(3)
-		o.Faults.Crash, o.Faults.Reset = 40*time.Millisecond, 40*time.Millisecond
+		o.Session.MaxOpen, o.Load.Cancel = 1<<18, 1
 	},
 	// Rails that are lost as soon as they have joined, and acceptors that take their time.
 	"joins": func(o *Options) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,58 @@ func TestWeavingKeepsTheLines(t *testing.T) {
 		[]place{{edit: edit{"x.go", "return true", "return !«on»"}, on: "mutantson.Is(3)"}})
 	require.NoError(t, err)
 	assert.Equal(t, "package x; import mutantson \"railyard/test/sim/mutants/on\"\n\nfunc f() bool { return !mutantson.Is(3) }\n", woven)
+}
+
+// standIn is a simulator that behaves as the shell lines say, by the first seed ($2) and the mutant.
+func standIn(t *testing.T, lines string) *hunter {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "sim")
+	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+lines), 0o700)) //nolint:gosec // it is to be run
+	return &hunter{sim: name, seeds: 5, limit: time.Minute}
+}
+
+func TestOnlyCheckersCatch(t *testing.T) {
+	const plainHolds = "[ $" + switchVariable + " = 0 ] && exit 0\n"
+	for _, c := range []struct {
+		name, lines string
+		want        catch
+	}{
+		{"a checker", plainHolds + "printf 'seed 3 at 1.5s: a byte is wrong\\nseen by: (*area).check\\n'; exit 1",
+			catch{caught: true, seed: 3, checker: "(*area).check", said: "a byte is wrong"}},
+		{"panics", "[ $2 -gt 3 ] && exit 0\necho seed 3 at 1s: panic: index; exit 3", catch{panics: 1, said: "panic: index"}},
+		{"worlds without an end", "echo seed 5 at 1s: not done; echo 'seen by: (*World).settleDown'; exit 1",
+			catch{endless: 1, said: "not done"}},
+		{"a panic, then a checker", plainHolds + "[ $2 = 1 ] && { echo seed 1 at 1s: panic: x; exit 3; }\n" +
+			"echo seed 2 at 1s: twice; echo 'seen by: f'; exit 1",
+			catch{caught: true, seed: 2, checker: "f", said: "twice", panics: 1}},
+		{"nothing", "exit 0", catch{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := standIn(t, c.lines).hunt(t.Context(), 7, &mutant{})
+			require.NoError(t, got.err)
+			c.want.number, c.want.took = 7, got.took
+			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestAHuntThatProvesNothingFails(t *testing.T) {
+	for name, c := range map[string]struct{ lines, want string }{
+		"the world breaks by itself":  {"echo seed 1 at 1s: wrong; echo 'seen by: f'; exit 1", "without the mutant as well"},
+		"no seed is named":            {"echo something; exit 1", "names no seed"},
+		"the simulator does not know": {"echo no such profile; exit 2", "no such profile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := standIn(t, c.lines).hunt(t.Context(), 7, &mutant{})
+			require.ErrorContains(t, got.err, c.want)
+			assert.Equal(t, 1, survivors([]catch{got}))
+		})
+	}
+	t.Run("too slow", func(t *testing.T) {
+		h := standIn(t, "exec sleep 600")
+		h.limit = 100 * time.Millisecond
+		require.ErrorContains(t, h.hunt(t.Context(), 7, &mutant{}).err, "not done after")
+	})
 }
 
 func TestTheSimulatorNotices(t *testing.T) {
