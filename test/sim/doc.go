@@ -10,6 +10,7 @@
 //	carrier.go   the transport of one generation: its writer and its reader; join.go how it comes to be
 //	pulse.go     health: beats, suspicion, trust
 //	faults.go    what breaks, and when it heals
+//	ending.go    worlds that end in the middle: an end that breaks off, one that says goodbye
 //	load_*.go    the work; check_*.go what must hold of it
 //
 // Owner: a World owns everything in it; nothing is shared between worlds but the table of patterns, which nobody writes.
@@ -21,6 +22,9 @@
 //
 // Usage: go run ./test/sim --seeds 1000 --from 1. A seed that fails prints what broke and the story up to it. Exit codes: 0
 // all held, 1 a checker saw a broken promise, 2 wrong usage, 3 a panic that was no checker's.
+//
+// To look at a failure: the same seed with -v, and with --without to take out what it does not need (options.go has the
+// features). A world that fails is a bug of the code, of a checker, or of the simulated endpoint, in this order.
 //
 // Start reading at world.go, then end.go.
 package main
