@@ -67,7 +67,7 @@ type Config struct {
 	// Window is how many bytes of messages a peer may have under way to this node: at least
 	// MaxMessage * 5/4 + 128 KiB. 0: that, or 64 MiB where that is more.
 	Window uint64
-	// MaxOpen bounds the open operations of one peer. 0: 262144.
+	// MaxOpen bounds the open operations to one peer, 1048576 at most. 0: 262144.
 	MaxOpen int
 	// MaxRegions bounds the registered regions. 0: 1048576.
 	MaxRegions int

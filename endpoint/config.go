@@ -171,6 +171,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Events == nil {
 		c.Events = rail.NewEvents()
 	}
+	c.Session.PeerMaxOpen = session.MaxOpenLimit // peers may have other settings than this node
 	var err error
 	c.Session, err = c.Session.WithDefaults()
 	return c, err

@@ -21,6 +21,9 @@ type Config struct {
 	PeerMaxMessage uint64
 	// MaxOpen bounds the open operations (default 262144), and with them the target's tables.
 	MaxOpen int
+	// PeerMaxOpen bounds what we keep of the peer's operations, which are as many as its own MaxOpen (default: ours). It is
+	// not in the handshake: nodes with different settings set it to MaxOpenLimit.
+	PeerMaxOpen int
 	// MaxChunk and MinChunk bound the bytes of one chunk (default 1 MiB and 64 KiB).
 	MaxChunk, MinChunk int
 	// LaneBulk bounds the bulk bytes in flight on one lane (default 4 MiB).
@@ -36,6 +39,9 @@ var ErrConfig = errors.New("session: bad configuration")
 
 // MessageOverhead is what a message costs of a window besides its payload and headers, in bytes.
 const MessageOverhead = 64
+
+// MaxOpenLimit is the most that MaxOpen can be: a peer that goes beyond it breaks the protocol.
+const MaxOpenLimit = 1 << 20
 
 // maxWritePlan is how many bytes one write call is planned for.
 const maxWritePlan = 2 << 20
@@ -67,6 +73,9 @@ func (c Config) WithDefaults() (Config, error) {
 	if c.MaxOpen == 0 {
 		c.MaxOpen = 1 << 18
 	}
+	if c.PeerMaxOpen == 0 {
+		c.PeerMaxOpen = c.MaxOpen
+	}
 	if c.MaxChunk == 0 {
 		c.MaxChunk = 1 << 20
 	}
@@ -83,8 +92,8 @@ func (c Config) WithDefaults() (Config, error) {
 		c.ResendEvery = 50 * time.Millisecond
 	}
 	switch {
-	case c.MaxOpen < 0:
-		return c, fmt.Errorf("%w: MaxOpen is %d; it must be positive", ErrConfig, c.MaxOpen)
+	case c.MaxOpen < 0 || c.MaxOpen > MaxOpenLimit:
+		return c, fmt.Errorf("%w: MaxOpen is %d; from 1 to %d are possible", ErrConfig, c.MaxOpen, MaxOpenLimit)
 	case c.MinChunk < smallOp || c.MaxChunk < c.MinChunk:
 		return c, fmt.Errorf("%w: chunks of %d to %d bytes; MinChunk must be at least %d and at most MaxChunk",
 			ErrConfig, c.MinChunk, c.MaxChunk, smallOp)

@@ -12,8 +12,8 @@ func (s *Session) getIn(f wire.GetRequest) error {
 	if s.serving[f.Op] != nil {
 		return protocolError("get %d was asked for twice", f.Op)
 	}
-	if len(s.serving) >= s.cfg.MaxOpen {
-		return protocolError("more than %d gets at once", s.cfg.MaxOpen)
+	if len(s.serving) >= s.cfg.PeerMaxOpen {
+		return protocolError("more than %d gets at once", s.cfg.PeerMaxOpen)
 	}
 	region, code := s.regions.Check(rma.Claim{Region: f.Region, Token: f.Token, Want: rma.RemoteRead,
 		Offset: f.Offset, Length: f.Length})

@@ -107,8 +107,8 @@ func (g *Generation) landed() {
 // trackable tells whether a record of the operation can be kept: the peer has MaxOpen at the most, those included that it
 // has given up.
 func (s *Session) trackable(id wire.OpID) error {
-	if len(s.tracked) >= s.cfg.MaxOpen && s.tracked[id] == nil {
-		return protocolError("more than %d operations with notifications", s.cfg.MaxOpen)
+	if len(s.tracked) >= s.cfg.PeerMaxOpen && s.tracked[id] == nil {
+		return protocolError("more than %d operations with notifications", s.cfg.PeerMaxOpen)
 	}
 	return nil
 }
@@ -170,8 +170,8 @@ func (g *Generation) cancelIn(f wire.Cancel) error {
 	}
 	t := s.tombs[f.Op]
 	if t == nil {
-		if len(s.tombs) >= s.cfg.MaxOpen {
-			return protocolError("more than %d canceled operations", s.cfg.MaxOpen)
+		if len(s.tombs) >= s.cfg.PeerMaxOpen {
+			return protocolError("more than %d canceled operations", s.cfg.PeerMaxOpen)
 		}
 		t = &tombstone{marks: f.Marks}
 		for _, l := range s.lanes {
