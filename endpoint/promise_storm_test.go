@@ -51,6 +51,7 @@ type victim struct {
 	word           uint64 // what it carries
 	revoke         bool
 	after          int // of peeks samples: so many let land before it is taken back
+	reused         [peeks]bool
 }
 
 // P3 and P4: what was canceled or revoked in the middle never lands in memory that is used again, costs no rail and no
@@ -160,6 +161,7 @@ func (s *storm) takeBack(v *victim) {
 		if err := v.region.Revoke(); err != nil {
 			s.t.Error(err)
 		}
+		v.reuse()
 		s.count(v)
 		fill(v.target, ^v.word)
 		if err := v.op.Wait(ctx); err != nil && outcome(s.t, err) != "revoked" {
@@ -172,6 +174,7 @@ func (s *storm) takeBack(v *victim) {
 		s.t.Errorf("cancel: %v", err)
 	}
 	fill(v.source, ^v.word<<1)
+	v.reuse()
 	s.count(v)
 	if err := v.op.Err(); err != nil && outcome(s.t, err) != "canceled" {
 		s.t.Errorf("a canceled put ended with %v", err)
@@ -179,11 +182,30 @@ func (s *storm) takeBack(v *victim) {
 	fill(v.target, ^v.word)
 }
 
+// reuse writes over the places where a chunk was landing: what a call still in progress would write there comes after.
+func (v *victim) reuse() {
+	piece := len(v.target) / peeks
+	var landed [peeks]bool
+	for k := range landed {
+		i := k * piece
+		landed[k] = binary.LittleEndian.Uint64(v.target[i:]) == v.word+uint64(i)
+	}
+	for k := range landed {
+		if landed[k] && (k+1 == peeks || !landed[k+1]) {
+			v.reused[k] = true
+			for i := k*piece + 8; i < (k+1)*piece; i += 8 {
+				binary.LittleEndian.PutUint64(v.target[i:], ^v.word+uint64(i))
+			}
+		}
+	}
+}
+
 // count looks at how much had landed.
 func (s *storm) count(v *victim) {
 	landed := 0
 	for i := 0; i < len(v.target); i += 8 {
-		if binary.LittleEndian.Uint64(v.target[i:]) == v.word+uint64(i) {
+		reused := v.reused[i/(len(v.target)/peeks)] && i%(len(v.target)/peeks) != 0
+		if reused || binary.LittleEndian.Uint64(v.target[i:]) == v.word+uint64(i) {
 			landed += 8
 		}
 	}
