@@ -24,11 +24,14 @@ import (
 // childEnv makes the test binary a node process: it holds the rail's address.
 const childEnv = "RAILYARD_TEST_CHILD"
 
+// throttle is protoactor's: a goroutine that lives for a second after a dead letter has been logged, and ends by itself.
+const throttle = "github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"
+
 func TestMain(m *testing.M) {
 	if rails := os.Getenv(childEnv); rails != "" {
 		os.Exit(child(rails))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(throttle))
 }
 
 // child is a node with an actor "echo" and a region; it says its address and key, and ends when its

@@ -21,11 +21,14 @@ import (
 	"railyard/rma"
 )
 
+// throttle is protoactor's: a goroutine that lives for a second after a dead letter has been logged, and ends by itself.
+const throttle = "github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"
+
 func TestMain(m *testing.M) {
 	if order := os.Getenv(idleEnv); order != "" {
 		idleClient(order)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(throttle))
 }
 
 // host is a Host that keeps what it is given.

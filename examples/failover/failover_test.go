@@ -19,7 +19,10 @@ import (
 	"railyard/supervision"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// throttle is protoactor's: a goroutine that lives for a second after a dead letter has been logged, and ends by itself.
+const throttle = "github.com/asynkron/protoactor-go/actor.NewDeadLetter.NewThrottle.func4.1"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(throttle)) }
 
 // told are the lines that the story cannot do without, in this order.
 var told = []string{
