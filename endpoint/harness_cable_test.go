@@ -117,19 +117,9 @@ func (c *tapped) Close() {
 	c.Conn.Close()
 }
 
-// freePort gives an address of loopback that nobody listens at.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // forwarder is a cable for TCP: what dials it is led to a target.
 type forwarder struct {
-	l      *net.TCPListener
-	target string
+	l *net.TCPListener
 	// Indexed by 0 (forth) and 1 (back).
 	hole [2]atomic.Bool
 	rate [2]atomic.Int64
@@ -137,9 +127,10 @@ type forwarder struct {
 	stop chan struct{}
 	work sync.WaitGroup
 
-	mu    sync.Mutex
-	cut   bool
-	pairs map[*passage]struct{}
+	mu     sync.Mutex
+	target string
+	cut    bool
+	pairs  map[*passage]struct{}
 }
 
 // passage is one connection through a forwarder.
@@ -159,11 +150,11 @@ type lane struct {
 	ended bool
 }
 
-func newForwarder(t testing.TB, target string) *forwarder {
+func newForwarder(t testing.TB) *forwarder {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	require.NoError(t, err)
-	f := &forwarder{l: l, target: target, stop: make(chan struct{}), pairs: make(map[*passage]struct{})}
+	f := &forwarder{l: l, stop: make(chan struct{}), pairs: make(map[*passage]struct{})}
 	f.work.Go(f.accept)
 	t.Cleanup(f.close)
 	return f
@@ -185,19 +176,29 @@ func (f *forwarder) accept() {
 			return
 		}
 		f.mu.Lock()
-		cut := f.cut
+		target := f.target
+		if f.cut {
+			target = ""
+		}
 		f.mu.Unlock()
-		if cut {
+		if target == "" {
 			reset(c)
 			continue
 		}
-		f.work.Go(func() { f.lead(c) })
+		f.work.Go(func() { f.join(c, target) })
 	}
 }
 
-// lead joins a connection to the target.
-func (f *forwarder) lead(near *net.TCPConn) {
-	c, err := net.DialTimeout("tcp", f.target, time.Second)
+// lead says where connections go from now on.
+func (f *forwarder) lead(target string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.target = target
+}
+
+// join joins a connection to the target.
+func (f *forwarder) join(near *net.TCPConn, target string) {
+	c, err := net.DialTimeout("tcp", target, time.Second)
 	if err != nil {
 		reset(near)
 		return

@@ -229,6 +229,7 @@ func launch(t testing.TB, g *ground, bindings []rail.Binding, changes ...func(*C
 	var err error
 	p.Manager, err = Start(p.cfg)
 	require.NoError(t, err)
+	g.lead(p)
 	t.Cleanup(func() {
 		p.leave(t, p.drain)
 		p.system.EventStream.Unsubscribe(seen)
@@ -348,6 +349,17 @@ type ground struct {
 	cables    []cable
 }
 
+// lead makes the forwarders that a node advertises lead to where it listens now.
+func (g *ground) lead(p *peer) {
+	for _, b := range p.Listening() {
+		for _, c := range g.cables {
+			if f, ok := c.(*forwarder); ok && f.address() == b.Advertise {
+				f.lead(b.Address)
+			}
+		}
+	}
+}
+
 func newGround(t testing.TB, kind string, rails int) *ground {
 	g := &ground{kinds: map[string]rail.Kind{}}
 	if kind == railtest.KindPipe {
@@ -370,10 +382,9 @@ func newGround(t testing.TB, kind string, rails int) *ground {
 	}
 	g.kinds[kind] = tcp.New(tcp.Config{})
 	for range rails {
-		port := freePort(t)
-		f := newForwarder(t, port)
+		f := newForwarder(t)
 		g.near = append(g.near, rail.TCP("127.0.0.1:0"))
-		g.far = append(g.far, rail.TCP(port, rail.Advertised(f.address())))
+		g.far = append(g.far, rail.TCP("127.0.0.1:0", rail.Advertised(f.address())))
 		g.cables = append(g.cables, f)
 	}
 	return g
