@@ -49,11 +49,11 @@ type crowd struct {
 // openWork cuts all rails and starts operations and messages of which some were under way before.
 func openWork(bd *bed) *crowd {
 	c := &crowd{bd: bd}
-	region := bd.b.register(bd.t, 1<<20, rma.RemoteWrite|rma.RemoteRead)
 	start := func() {
 		for i := range 20 {
-			c.ops = append(c.ops, bd.ab.StartPut(region.Key(), 0, make([]byte, 1+i*50<<10)))
-			c.ops = append(c.ops, bd.ab.StartGet(region.Key(), 0, make([]byte, 1+i*50<<10)))
+			write, read := bd.b.register(bd.t, 1<<20, rma.RemoteWrite), bd.b.register(bd.t, 1<<20, rma.RemoteRead)
+			c.ops = append(c.ops, bd.ab.StartPut(write.Key(), 0, make([]byte, 1+i*50<<10)))
+			c.ops = append(c.ops, bd.ab.StartGet(read.Key(), 0, make([]byte, 1+i*50<<10)))
 			c.send(16 + i*1000)
 			c.send(40<<10 + i*1000)
 		}
