@@ -23,7 +23,7 @@ import (
 )
 
 // This file makes two nodes with faulty cables between them, over either kind of transport. Loads that check what
-// arrives are in harness_load_test.go, the cables in harness_cable_test.go.
+// arrives are in harness_load_test.go and harness_puts_test.go, the cables in harness_cable_test.go.
 
 // patience is how long anything that must happen may take; only a failing test waits for it.
 const patience = 30 * time.Second

@@ -362,7 +362,8 @@ func TestGarbageAfterTheHandshakeEndsOneGeneration(t *testing.T) {
 		"less than it says":   batch(message, 2),
 		"half a record":       batch(message[:len(message)-1], 1),
 		"an undefined name":   batch(wire.AppendMessage(nil, &wire.Message{Target: wire.Ref{Slot: 77}, Type: wire.Ref{Name: "y"}}), 1),
-		"a message too large": batch(wire.AppendPlaceholder(nil, &wire.Placeholder{Target: wire.Ref{Name: "x"}, Type: wire.Ref{Name: "y"}, ID: 1, Total: 1 << 40}), 1),
+		"a message too large": batch(wire.AppendPlaceholder(nil, &wire.Placeholder{Target: wire.Ref{Name: "x"},
+			Type: wire.Ref{Name: "y"}, ID: 1, Total: 1 << 40}), 1),
 		"more than the window": batch(bytes.Repeat(wire.AppendPlaceholder(nil, &wire.Placeholder{Target: wire.Ref{Name: "x"},
 			Type: wire.Ref{Name: "y"}, ID: 1, Total: 60 << 20}), 3), 3),
 	}
