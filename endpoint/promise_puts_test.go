@@ -31,7 +31,7 @@ func TestPromise2PutCompletesWhenVisible(t *testing.T) {
 	})
 }
 
-// asker is an actor that asks for operations by message and counts the answers to each.
+// doneCounter is an actor that counts the answers to each operation that it asked for.
 type doneCounter struct {
 	mu   sync.Mutex
 	errs map[uint64][]error

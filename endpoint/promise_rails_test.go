@@ -174,6 +174,35 @@ func (bd *bed) unchanged(region *rma.Region, word uint64) {
 	}
 }
 
+// No work waits for a heartbeat to be noticed: with hours between them, bursts over idle rails still get through.
+func TestNoWorkWaitsForAHeartbeat(t *testing.T) {
+	bothKinds(t, func(t *testing.T, kind string) {
+		rnd := seeded(t)
+		bd := newBed(t, kind, bedSpec{both: func(c *Config) {
+			c.Health = rail.HealthConfig{Beat: time.Hour, IdleBeat: time.Hour, Floor: 2 * time.Hour, Unmeasured: 2 * time.Hour,
+				Ceiling: 2 * time.Hour}
+		}})
+		region := bd.b.register(t, 1<<20, rma.RemoteWrite)
+		route, target, typ := bd.a.Route(bd.b.Address()), NewRef("burst"), NewRef(numberedType)
+		ctx, done := context.WithTimeout(context.Background(), patience)
+		defer done()
+		sent := uint64(0)
+		for range sized(60, 600) {
+			for range 1 + rnd.IntN(20) {
+				payload := make([]byte, 33<<10+rnd.IntN(300<<10))
+				stamp("burst", sent, payload)
+				require.NoError(t, route.Send(ctx, &Outgoing{Target: target, Type: typ, Payload: payload}))
+				sent++
+			}
+			op := bd.ab.StartPut(region.Key(), 0, make([]byte, rnd.IntN(1<<20)))
+			eventually(t, "a burst arrives", func() (bool, any) {
+				return bd.b.arrived("burst") == sent && op.Finished(), []any{bd.a.sizes(), bd.b.sizes()}
+			})
+			require.NoError(t, op.Err())
+		}
+	})
+}
+
 // P7: a sender whose receiver gives no room back is told so, and goes on when there is room again.
 func TestPromise7SlowReceiverSlowsItsSender(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
