@@ -50,7 +50,6 @@ type Endpoint struct {
 	timer       *time.Timer
 	armed       time.Duration // when timer fires; 0: not armed
 	ended       error
-	leaving     bool
 	lastWork    time.Duration // when the application last asked for something
 	lastFailure error
 	pending     map[pendingKey]*link // joined, and not yet attached

@@ -324,7 +324,6 @@ func (m *Manager) dropHandshakes() {
 // leave drains one endpoint and ends it.
 func (e *Endpoint) leave(ctx context.Context) error {
 	e.mu.Lock()
-	e.leaving = true
 	e.s.Leave()
 	e.release()
 	err := e.poll(ctx, func() bool { return !e.s.Open() })

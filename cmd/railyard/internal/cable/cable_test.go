@@ -400,7 +400,11 @@ func TestHealOverrulesAFlap(t *testing.T) {
 	b := newBench(t, Config{})
 	done := make(chan error, 1)
 	go func() { done <- b.cable.Flap(t.Context(), BlackHole, 1000, 100*time.Millisecond) }()
-	time.Sleep(10 * time.Millisecond)
+	require.Eventually(t, func() bool {
+		b.cable.mu.Lock()
+		defer b.cable.mu.Unlock()
+		return b.cable.held[ToTarget]
+	}, patience, time.Millisecond, "the flap does not begin")
 	b.cable.Heal()
 	select {
 	case err := <-done:
