@@ -19,7 +19,7 @@ func (w *World) settleDown() {
 	w.calm = true
 	for _, p := range w.pairs {
 		p.lost = -1
-		if w.opt.LanesLost && len(p.paths) > 1 {
+		if w.opt.LanesLost && len(p.paths) > 1 && w.fault(FaultLost) {
 			p.lost = w.number(0, len(p.paths)-1)
 		}
 		for i, path := range p.paths {

@@ -8,7 +8,7 @@ import (
 var (
 	errReset  = errors.New("sim: connection reset by peer")
 	errClosed = errors.New("sim: connection closed here")
-	errCrash  = errors.New("sim: the transport has failed")
+	errBroken = errors.New("sim: the transport has failed")
 )
 
 // conn is one connection: two sockets and a pipe each way.

@@ -13,6 +13,8 @@ import (
 type Options struct {
 	Seed    uint64
 	Verbose bool
+	// MaxFaults ends all trouble after so many faults; 0: no bound, -1: none at all.
+	MaxFaults int
 
 	Nodes, Lanes int
 	BothDial     bool
@@ -37,7 +39,7 @@ type Options struct {
 	Hasty     bool    // dialers do not wait for quiet before they say which generations they have fenced
 	LanesLost bool    // one path of each pair stays dead until everything is done
 	JoinCut   float64 // chance, at each step of a join, that its connection is cut soon after
-	JoinHole  float64 // chance, at each step of a join, that its path becomes a black hole one way; profiles set it
+	JoinHole  float64 // chance, at each step of a join, that its path becomes a black hole one way
 	Zombies   float64 // chance that a killed connection's bytes still go out
 	Swallow   float64 // chance that an end, once closed, answers nothing
 }
@@ -67,7 +69,7 @@ type Load struct {
 // Faults are the mean times between two of a kind; 0: none of it.
 type Faults struct {
 	Reset, HalfReset, Hole, OneWay, Slow, Freeze time.Duration
-	Crash                                        time.Duration // a transport fails for a reason of its own
+	Broken                                       time.Duration // a transport fails for a reason of its own
 	Alarm                                        time.Duration // a card says that its carrier is gone, and nothing is wrong
 	HoleFor, FreezeFor                           time.Duration // at the most
 }
@@ -80,10 +82,10 @@ var features = map[string]func(*Options){
 	"holes":    func(o *Options) { o.Faults.Hole, o.Faults.OneWay = 0, 0 },
 	"slow":     func(o *Options) { o.Faults.Slow = 0 },
 	"freezes":  func(o *Options) { o.Faults.Freeze = 0 },
-	"crashes":  func(o *Options) { o.Faults.Crash = 0 },
+	"broken":   func(o *Options) { o.Faults.Broken = 0 },
 	"alarms":   func(o *Options) { o.Faults.Alarm = 0 },
 	"hasty":    func(o *Options) { o.Hasty = false },
-	"joincuts": func(o *Options) { o.JoinCut = 0 },
+	"joincuts": func(o *Options) { o.JoinCut, o.JoinHole = 0, 0 },
 	"lost":     func(o *Options) { o.LanesLost = false },
 	"zombies":  func(o *Options) { o.Zombies = 0 },
 	"swallow":  func(o *Options) { o.Swallow = 0 },
@@ -149,7 +151,7 @@ func OptionsOf(seed uint64) Options {
 		MinBuffer: pick(d, 2<<10, 64<<10, 256<<10),
 		Turn:      pick(d, 2*time.Microsecond, 50*time.Microsecond, time.Millisecond),
 		LateTurn:  pick(d, 0, 0.02), LateFx: pick(d, 0, 0.05, 0.5),
-		Uneven: d.chance(0.2), Hasty: d.chance(0.2), LanesLost: d.chance(0.3), JoinCut: pick(d, 0, 0, 0.1, 0.3),
+		Uneven: d.chance(0.2), Hasty: d.chance(0.2), LanesLost: d.chance(0.3), JoinCut: pick(d, 0, 0, 0.1, 0.3), JoinHole: pick(d, 0, 0, 0, 0.1),
 		Zombies: pick(d, 0, 0.5, 1), Swallow: pick(d, 0, 0.3),
 	}
 	o.MaxDelay = o.MinDelay * time.Duration(1+d.IntN(20))
@@ -239,7 +241,7 @@ func faultsOf(d draw) Faults {
 	}
 	return Faults{
 		Reset: every(0.4), HalfReset: every(0.3), Hole: every(0.4), OneWay: every(0.3), Slow: every(0.2),
-		Freeze: every(0.15), Crash: every(0.2), Alarm: every(0.2),
+		Freeze: every(0.15), Broken: every(0.2), Alarm: every(0.2),
 		HoleFor: pick(d, 50*time.Millisecond, 500*time.Millisecond, 2*time.Second), FreezeFor: 600 * time.Millisecond,
 	}
 }

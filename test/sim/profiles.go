@@ -33,7 +33,7 @@ var profiles = map[string]func(*Options){
 		o.Load.Messages, o.Load.Large, o.Load.Puts, o.Load.Gets = 50, 1, 1, 0
 		o.Load.Targets, o.Load.Consume = 4, 10*time.Microsecond
 		o.often(4*time.Millisecond, 40)
-		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Crash = 60*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Broken = 60*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
 	},
 	// Puts that are taken back, while goroutines wait long for their turns: other lanes' frames come in between.
 	"late-cancels": func(o *Options) {
@@ -48,7 +48,7 @@ var profiles = map[string]func(*Options){
 		o.turns()
 		o.lanes(3)
 		o.JoinCut, o.JoinHole, o.Zombies, o.Swallow = 0.1, 0.3, 1, 0
-		o.Faults.Crash, o.Faults.OneWay, o.Faults.HoleFor = 20*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+		o.Faults.Broken, o.Faults.OneWay, o.Faults.HoleFor = 20*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
 	},
 	// As many operations as the target keeps records for, and more.
 	"limits": func(o *Options) {
@@ -93,7 +93,7 @@ var profiles = map[string]func(*Options){
 		o.lanes(2)
 		o.turns()
 		o.Hasty = true
-		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Crash = 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond
+		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Broken = 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond
 	},
 	// Fences and flushes.
 	"fences": func(o *Options) {

@@ -35,10 +35,14 @@ type Counts struct {
 	Good, Canceled, Revoked, Refused, Unknown uint64
 	Over                                      uint64
 	Cancels, Revokes, Abandons, WindowFull    uint64
-	Resets, Holes, Slows, Freezes             uint64
-	Joins, Kills, Retires, Suspects           uint64
-	ReroutedFrames, ReroutedBytes             uint64
-	Bytes                                     uint64
+	// Faults is how many of all kinds there were; each kind has its own below (faults.go).
+	Faults                             uint64
+	Resets, HalfResets, Holes, OneWays uint64
+	Slows, Freezes, Broken, Alarms     uint64
+	JoinCuts, JoinHoles, LostPaths     uint64
+	Joins, Kills, Retires, Suspects    uint64
+	ReroutedFrames, ReroutedBytes      uint64
+	Bytes                              uint64
 }
 
 // violation is how a checker or a broken promise ends a run.
