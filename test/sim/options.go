@@ -151,7 +151,8 @@ func OptionsOf(seed uint64) Options {
 		MinBuffer: pick(d, 2<<10, 64<<10, 256<<10),
 		Turn:      pick(d, 2*time.Microsecond, 50*time.Microsecond, time.Millisecond),
 		LateTurn:  pick(d, 0, 0.02), LateFx: pick(d, 0, 0.05, 0.5),
-		Uneven: d.chance(0.2), Hasty: d.chance(0.2), LanesLost: d.chance(0.3), JoinCut: pick(d, 0, 0, 0.1, 0.3), JoinHole: pick(d, 0, 0, 0, 0.1),
+		Uneven: d.chance(0.2), Hasty: d.chance(0.2), LanesLost: d.chance(0.3),
+		JoinCut: pick(d, 0, 0, 0.1, 0.3), JoinHole: pick(d, 0, 0, 0, 0.1),
 		Zombies: pick(d, 0, 0.5, 1), Swallow: pick(d, 0, 0.3),
 	}
 	o.MaxDelay = o.MinDelay * time.Duration(1+d.IntN(20))
