@@ -51,7 +51,7 @@ type Config struct {
 
 	// Policy judges failures of rails. Nil: supervision.Default.
 	Policy supervision.Policy
-	// OutageLimit is how long an endpoint outlives its last rail. 0: 30 s.
+	// OutageLimit is how long an endpoint outlives the last rail on which its peer was heard of. 0: 30 s.
 	OutageLimit time.Duration
 	// CancelWait bounds the wait for the verdict on a canceled operation where the context is the
 	// one that was canceled. 0: 5 s.

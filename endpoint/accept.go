@@ -278,7 +278,7 @@ func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
 		return wire.RefusalCode_WRONG_NODE, err.Error()
 	}
 	old.mu.Lock()
-	agreed, up, same := old.agreed, old.upRails(), old.incarnation == incarnation
+	agreed, heard, same := old.agreed, old.heardRails(), old.incarnation == incarnation
 	if !agreed && old.opener { // two first sessions at once: the one dialed by the lower address wins (rule 7)
 		mine := m.address < h.GetNode()
 		if !mine {
@@ -293,7 +293,7 @@ func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
 		return wire.RefusalCode_OK, ""
 	}
 	old.mu.Unlock()
-	if up > 0 {
+	if heard > 0 {
 		return wire.RefusalCode_OLD_SESSION_ALIVE, "the earlier session is still heard of"
 	}
 	cause := rma.ErrPeerRestarted

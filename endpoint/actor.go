@@ -172,7 +172,7 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 	case *sessionLost:
 		e.end(fmt.Errorf("node %s has ended the session: %w", e.address, rma.ErrEndpointDown))
 	case *outage:
-		a.outage(ctx)
+		a.outage(ctx, m.due)
 	case *rail.LinkChanged:
 		a.hint(ctx, m)
 	}
@@ -366,13 +366,14 @@ func (a *endpointActor) railsChanged(ctx actor.Context) {
 			ctx.Send(n.pid, &rail.DialBeside{})
 		}
 	}
-	a.outage(ctx)
+	a.outage(ctx, 0)
 }
 
-// outage ends the endpoint when no rail has been up for OutageLimit, or sets the time to look again.
-func (a *endpointActor) outage(ctx actor.Context) {
+// outage ends the endpoint when the peer was not heard of on any rail for OutageLimit, or sets the time to look again.
+func (a *endpointActor) outage(ctx actor.Context, due time.Duration) {
 	e := a.e
-	over, next := e.outage(e.m.now())
+	now := e.m.now()
+	over, next := e.outage(now, due)
 	if over {
 		e.mu.Lock()
 		cause, last, limit := rma.ErrEndpointDown, e.lastFailure, e.m.cfg.OutageLimit
@@ -380,7 +381,7 @@ func (a *endpointActor) outage(ctx actor.Context) {
 			cause = rma.ErrNoRoute
 		}
 		e.mu.Unlock()
-		e.end(fmt.Errorf("no rail to %s was up for %s (Config.OutageLimit): %w", e.address, limit, join(cause, last)))
+		e.end(fmt.Errorf("%s was not heard of on any rail for %s (Config.OutageLimit): %w", e.address, limit, join(cause, last)))
 		return
 	}
 	if a.timer != nil {
@@ -389,7 +390,8 @@ func (a *endpointActor) outage(ctx actor.Context) {
 	}
 	if next > 0 {
 		root, self := e.root, ctx.Self()
-		a.timer = time.AfterFunc(next+time.Millisecond, func() { root.Send(self, &outage{}) })
+		next += time.Millisecond
+		a.timer = time.AfterFunc(next, func() { root.Send(self, &outage{due: now + next}) })
 	}
 }
 

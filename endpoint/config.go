@@ -32,7 +32,7 @@ type Config struct {
 	Secret []byte
 	// Policy judges failures; nil: supervision's default.
 	Policy supervision.Policy
-	// OutageLimit is how long an endpoint outlives its last rail (30 s); CancelWait bounds the wait for a canceled
+	// OutageLimit is how long an endpoint outlives the last rail on which its peer was heard of (30 s); CancelWait bounds the wait for a canceled
 	// operation's verdict where its context is the one that ended (5 s).
 	OutageLimit, CancelWait time.Duration
 	// Health sets the rails' heartbeats.

@@ -127,7 +127,7 @@ func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
 	e.mu.Lock()
 	known := e.agreed
 	restarted := known && id != e.incarnation
-	alone := e.upRails() == 0
+	silent := e.heardRails() == 0
 	if !known {
 		e.incarnation, e.peerName = id, c.GetName()
 	}
@@ -135,7 +135,7 @@ func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
 	if !restarted {
 		return nil
 	}
-	if alone { // the old incarnation is silent on all rails (rule 8)
+	if silent { // the old incarnation is silent on all rails (rule 8)
 		e.root.Send(e.pid, &peerRestarted{})
 	}
 	return fmt.Errorf("node %s is another incarnation: %w", e.address, rma.ErrPeerRestarted)

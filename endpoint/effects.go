@@ -77,9 +77,7 @@ func (e *Endpoint) kill(f *session.Effect) {
 			r.status.Reason = f.Err.Error()
 		}
 	}
-	if e.upRails() == 0 {
-		e.downSince = e.m.now()
-	}
+	e.listen(e.m.now())
 	over, lost := e.ended != nil, f.Gen.LostBytes()
 	e.mu.Unlock()
 	if pid != nil && !over {

@@ -46,7 +46,8 @@ type Endpoint struct {
 	devices     []*wire.Device
 	rails       []*railRecord // by wire.RailID; nil where unknown
 	everUp      bool
-	downSince   time.Duration // when the last rail went down, or the endpoint began
+	heard       bool          // a rail was neither down nor suspect at the last look
+	silentSince time.Duration // when the last such rail fell silent, or the endpoint began; of use where heard is false
 	timer       *time.Timer
 	armed       time.Duration // when timer fires; 0: not armed
 	ended       error
@@ -99,7 +100,7 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
-		log: m.cfg.Logger.With(zap.String("peer", address)), downSince: m.now(), lastWork: -idleAfter, pending: make(map[pendingKey]*link),
+		log: m.cfg.Logger.With(zap.String("peer", address)), silentSince: m.now(), lastWork: -idleAfter, pending: make(map[pendingKey]*link),
 		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
 	}
 	if opener {
@@ -300,24 +301,52 @@ func (e *Endpoint) waitUp(ctx context.Context) error {
 	}
 }
 
-// outage ends the endpoint when no rail has been up for too long.
-func (e *Endpoint) outage(now time.Duration) (over bool, next time.Duration) {
+// outage tells whether the peer has not been heard of on any rail for OutageLimit, or when to look again. due is when this look was
+// to be; 0: it was not planned. A look that comes late shows that this node itself was stopped: it begins to wait anew (rule 6).
+func (e *Endpoint) outage(now, due time.Duration) (over bool, next time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended != nil || e.upRails() > 0 {
+	if e.listen(now); e.ended != nil || e.heard {
 		return false, 0
 	}
-	left := e.downSince + e.m.cfg.OutageLimit - now
+	if due > 0 && now-due > lateLook {
+		e.silentSince = now
+	}
+	left := e.silentSince + e.m.cfg.OutageLimit - now
 	return left <= 0, left
 }
 
+// lateLook is by how much a timer is late when it is not the scheduler's doing.
+const lateLook = time.Second
+
+// listen notes when the last rail on which the peer was heard of fell silent. Called with the lock held, whenever a rail has
+// come, gone, or is suspected or trusted.
+func (e *Endpoint) listen(now time.Duration) {
+	heard := e.heardRails() > 0
+	if e.heard && !heard {
+		e.silentSince = now
+	}
+	e.heard = heard
+}
+
+// heardRails counts the rails with a connection that nobody suspects: on the others the peer may be gone, though their
+// sockets stay open until something else proves them dead. Called with the lock held.
+func (e *Endpoint) heardRails() int {
+	return e.railsWhere(func(g *session.Generation) bool { return !g.Fenced() && !g.Suspect() })
+}
+
+// upRails counts the rails with a connection, silent or not. Called with the lock held.
 func (e *Endpoint) upRails() int {
+	return e.railsWhere(func(g *session.Generation) bool { return !g.Fenced() })
+}
+
+func (e *Endpoint) railsWhere(is func(*session.Generation) bool) int {
 	n := 0
 	for _, r := range e.rails {
 		if r == nil {
 			continue
 		}
-		if g := e.s.Lane(r.id).Current(); g != nil && !g.Fenced() {
+		if g := e.s.Lane(r.id).Current(); g != nil && is(g) {
 			n++
 		}
 	}

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"time"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"railyard/rail"
@@ -59,8 +61,11 @@ type (
 	peerLeft      struct{ noLetter }
 	peerRestarted struct{ noLetter }
 	sessionLost   struct{ noLetter }
-	// outage: look whether the last rail has been down for too long.
-	outage struct{ noLetter }
+	// outage: look whether the peer has been silent on all rails for too long. due is when the look was to be.
+	outage struct {
+		noLetter
+		due time.Duration
+	}
 	// finish: the endpoint has ended; stop when nothing submitted is on its way.
 	finish struct{ noLetter }
 )

@@ -168,6 +168,33 @@ func TestPeerGoneEndsEverythingOnce(t *testing.T) {
 	})
 }
 
+// A peer that falls silent while every socket stays open, as behind a black hole or without power: both ends tell their
+// applications within OutageLimit and the time that it takes to notice, and a new epoch begins when it is back.
+func TestPeerSilentEndsEverythingOnce(t *testing.T) {
+	bothKinds(t, func(t *testing.T, kind string) {
+		bd := newBed(t, kind, bedSpec{both: func(c *Config) { c.OutageLimit = 2 * time.Second }})
+		back := bd.back()
+		for _, c := range bd.cables {
+			c.BlackHole(bothWays)
+		}
+		region := bd.b.register(t, 1<<20, rma.RemoteWrite)
+		put := bd.ab.StartPut(region.Key(), 0, make([]byte, 1<<20))
+		within(t, patience, "the silence is noticed at both ends", func() {
+			<-bd.ab.Done()
+			<-back.Done()
+		})
+		eventually(t, "the put is over", func() (bool, any) { return put.Finished(), nil })
+		for _, err := range []error{put.Err(), bd.ab.Err(), back.Err()} {
+			require.ErrorIs(t, err, rma.ErrEndpointDown)
+		}
+		require.Len(t, bd.a.downCauses(), 1)
+		require.Len(t, bd.b.downCauses(), 1)
+		bd.heal()
+		bd.connect()
+		require.NoError(t, bd.ab.Flush(context.Background()))
+	})
+}
+
 // A peer that was restarted at its address: a new incarnation ends the epoch, and the next one works.
 func TestPeerRestartedBeginsANewEpoch(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
