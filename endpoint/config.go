@@ -32,8 +32,8 @@ type Config struct {
 	Secret []byte
 	// Policy judges failures; nil: supervision's default.
 	Policy supervision.Policy
-	// OutageLimit is how long an endpoint outlives the last rail on which its peer was heard of (30 s); CancelWait bounds the wait for a canceled
-	// operation's verdict where its context is the one that ended (5 s).
+	// OutageLimit is how long an endpoint outlives the last rail on which its peer was heard of (30 s); CancelWait bounds
+	// the wait for a canceled operation's verdict where its context is the one that ended (5 s).
 	OutageLimit, CancelWait time.Duration
 	// Health sets the rails' heartbeats.
 	Health rail.HealthConfig
