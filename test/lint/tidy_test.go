@@ -167,11 +167,12 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// noSkips: a test that is skipped is a promise that nobody checks.
+// noSkips: a test that is skipped is a promise that nobody checks. Only what needs root may be, and .ci/run, which is root,
+// fails where it was.
 func noSkips(files []*source) []finding {
 	var found []finding
 	for _, s := range goFiles(files) {
-		if !s.test && !s.in("rail/railtest") {
+		if !s.test && !s.in("rail/railtest") || s.dir() == "test/lab" {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {

@@ -98,7 +98,7 @@ var load = sync.OnceValues(func() ([]*source, error) {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() || skipped[rel] { // in a second work tree .git is a file
 			return nil
 		}
 		text, err := os.ReadFile(name)

@@ -36,9 +36,12 @@ type Result struct {
 	CPUSeconds       float64 `json:"cpu_s_initiator"`
 	CPUSecondsTarget float64 `json:"cpu_s_target"`
 	// Verified counts the pieces of memory or messages that were compared, Bad those that differed.
-	Verified uint64   `json:"verified"`
-	Bad      uint64   `json:"bad"`
-	Settings Settings `json:"settings"`
+	Verified uint64 `json:"verified"`
+	Bad      uint64 `json:"bad"`
+	// Lives counts the generations that rails of this side lost, Trouble tells of each, and of suspicions that came to nothing.
+	Lives    uint64    `json:"lives_lost"`
+	Trouble  []Trouble `json:"trouble,omitempty"`
+	Settings Settings  `json:"settings"`
 }
 
 // Settings are those in force.
@@ -123,6 +126,9 @@ func (r *Result) Text() string {
 	}
 	if r.Settings.Verify {
 		line("verified", "%d pieces, %d of them wrong", r.Verified, r.Bad)
+	}
+	if len(r.Trouble) > 0 {
+		line("rails", "%d lives lost; --json tells of each", r.Lives)
 	}
 	line("errors", "%d", r.Errors)
 	return b.String()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -61,12 +62,26 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 		}
 	}()
 	b := &bench{o: &o, kind: k, node: node, system: system}
+	stop := b.watch()
+	defer stop()
 	if err := b.connect(ctx, to, rails); err != nil {
 		return r, err
 	}
 	r, err = b.run(ctx)
+	b.diary.tell(&r)
 	r.Settings = settings(&o, to, rails)
 	return r, err
+}
+
+// watch keeps the diary until stop is called.
+func (b *bench) watch() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { b.diary.keep(ctx, b.node) })
+	return func() {
+		cancel()
+		done.Wait()
+	}
 }
 
 // connect reaches the target and waits until all rails are up, or long enough.

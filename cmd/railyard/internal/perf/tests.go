@@ -33,6 +33,7 @@ type bench struct {
 	system   *actor.ActorSystem
 	endpoint *endpoint.Endpoint
 	over     <-chan struct{} // closed when the test must end, finished or not
+	diary    diary
 
 	key    rma.Key // of the target's region
 	slots  uint64  // operations that the region has room for side by side

@@ -1,0 +1,129 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"railyard/test/lab"
+)
+
+// Plan is what a trial does.
+type Plan struct {
+	Lab lab.Options
+	// Cuts all happen to Rail, at the same time; none: nothing is cut.
+	Cuts []lab.Cut
+	Rail int
+	// Before is how long the transfer goes undisturbed, Hold how long the cut lasts, After how long it is watched then.
+	Before, Hold, After time.Duration
+	// Size is that of a put in bytes, Window how many are under way.
+	Size, Window int
+}
+
+// Settle is how long a trial may take beyond its plan.
+const settle = 60 * time.Second
+
+func (p Plan) length() time.Duration { return p.Before + p.Hold + p.After }
+
+// Moments are when the cut and the heal began, in unix nanoseconds, and how long they took.
+type Moments struct {
+	Cut, Heal         int64
+	CutTook, HealTook time.Duration
+}
+
+// Alive tells whether a moment is one at which the cut rail should have been well.
+func (m Moments) alive(at int64) bool {
+	return m.Cut == 0 || at < m.Cut || at > m.Heal+int64(m.HealTook)
+}
+
+// disturb waits, cuts, waits, heals, and waits.
+func (p Plan) disturb(ctx context.Context, l *lab.Lab) (m Moments, err error) {
+	if err := pause(ctx, p.Before); err != nil {
+		return m, err
+	}
+	if len(p.Cuts) > 0 {
+		for i, c := range p.Cuts {
+			at, err := l.Cut(p.Rail, c)
+			if err != nil {
+				return m, err
+			}
+			if i == 0 {
+				m.Cut = at.UnixNano()
+			}
+			m.CutTook = time.Since(time.Unix(0, m.Cut))
+		}
+	}
+	if err := pause(ctx, p.Hold); err != nil {
+		return m, err
+	}
+	if len(p.Cuts) > 0 {
+		at, err := l.Heal(p.Rail)
+		if err != nil {
+			return m, err
+		}
+		m.Heal, m.HealTook = at.UnixNano(), time.Since(at)
+	}
+	return m, pause(ctx, p.After)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("trial: stopped: %w", context.Cause(ctx))
+	}
+}
+
+// flowing waits until bytes arrive at host B.
+func flowing(ctx context.Context, l *lab.Lab) error {
+	const some = 1 << 20
+	for limit := time.Now().Add(settle); time.Now().Before(limit); {
+		var sum uint64
+		for i := range l.Rails() {
+			n, err := l.Received(lab.B, i)
+			if err != nil {
+				return err
+			}
+			sum += n
+		}
+		if sum > some {
+			return nil
+		}
+		if err := pause(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: nothing has arrived in %v", ErrTrial, settle)
+}
+
+// ErrTrial is wrapped by the errors of trials that went wrong by themselves.
+var ErrTrial = errors.New("trial: failed")
+
+// lively leaves out the samples at the end in which nothing came any more: the transfer was over.
+func lively(t lab.Timeline) lab.Timeline {
+	for len(t) > 1 && t[len(t)-1].Total == t[len(t)-2].Total {
+		t = t[:len(t)-1]
+	}
+	return t
+}
+
+// railOf finds the rail by an address of it; -1: none.
+func railOf(l *lab.Lab, address string) int {
+	host, _, _ := strings.Cut(address, ":")
+	at, err := netip.ParseAddr(host)
+	if err != nil {
+		return -1
+	}
+	for i := range l.Rails() {
+		if at == l.Address(lab.A, i) || at == l.Address(lab.B, i) {
+			return i
+		}
+	}
+	return -1
+}
