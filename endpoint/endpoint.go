@@ -102,7 +102,7 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
 		log: m.cfg.Logger.With(zap.String("peer", address)), silentSince: m.now(), lastWork: -idleAfter,
 		pending: make(map[pendingKey]*link),
-		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
+		up:      make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
 	}
 	if opener {
 		m.random(e.id[:])
