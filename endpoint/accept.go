@@ -111,6 +111,7 @@ func (m *Manager) serve(conn rail.Conn) error {
 	}
 	ctx, done := context.WithTimeout(m.ctx, m.cfg.HandshakeTimeout)
 	defer done()
+	greeted := m.now()
 	c := &wire.Challenge{Version: wire.Version, Features: wire.Features, Nonce: make([]byte, wire.NonceSize),
 		Node: m.address, Incarnation: m.incarnation[:], Name: m.cfg.Name}
 	m.random(c.Nonce)
@@ -127,7 +128,7 @@ func (m *Manager) serve(conn rail.Conn) error {
 	if !bytes.Equal(h.GetChallenge(), c.GetNonce()) {
 		return errors.New("its hello does not echo the challenge: it is old, or forged")
 	}
-	a := &acceptance{m: m, c: c, h: h, conn: conn}
+	a := &acceptance{m: m, c: c, h: h, conn: conn, greeted: greeted}
 	return a.run(ctx)
 }
 
@@ -142,6 +143,8 @@ type acceptance struct {
 	conn rail.Conn
 	key  []byte
 	e    *Endpoint
+	// greeted is when we challenged it. The hello proves that its sender lived after that, and no more.
+	greeted time.Duration
 }
 
 func (a *acceptance) run(ctx context.Context) error {
@@ -245,6 +248,9 @@ func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
 	if !h.GetFirst() {
 		return nil, wire.RefusalCode_UNKNOWN_SESSION, "no such session here"
 	}
+	if m.hasEnded([wire.SessionSize]byte(h.GetSession())) {
+		return nil, wire.RefusalCode_UNKNOWN_SESSION, "the session has ended here"
+	}
 	for range maxTurns {
 		old := m.peer(h.GetNode())
 		if old == nil {
@@ -278,7 +284,7 @@ func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
 		return wire.RefusalCode_WRONG_NODE, err.Error()
 	}
 	old.mu.Lock()
-	agreed, heard, same := old.agreed, old.heardRails(), old.incarnation == incarnation
+	agreed, heard, same, since := old.agreed, old.heardRails(), old.incarnation == incarnation, old.agreedAt
 	if !agreed && old.opener { // two first sessions at once: the one dialed by the lower address wins (rule 7)
 		mine := m.address < h.GetNode()
 		if !mine {
@@ -296,6 +302,9 @@ func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
 	if heard > 0 {
 		return wire.RefusalCode_OLD_SESSION_ALIVE, "the earlier session is still heard of"
 	}
+	if a.greeted <= since { // it may come from a life before the one that we agreed with: that one has lived since then
+		return wire.RefusalCode_BUSY, "another session was agreed on after this caller was greeted"
+	}
 	cause := rma.ErrPeerRestarted
 	if same {
 		cause = rma.ErrEndpointDown
@@ -308,7 +317,7 @@ func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
 func (a *acceptance) adopt(e *Endpoint) {
 	e.opener = false
 	e.id = [wire.SessionSize]byte(a.h.GetSession())
-	e.key, e.agreed = a.key, true
+	e.key, e.agreed, e.agreedAt = a.key, true, a.m.now()
 	e.incarnation, e.peerName = wire.NodeID(a.h.GetIncarnation()), a.h.GetName()
 	e.devices = a.h.GetDevices()
 	e.s.SetOpener(false)

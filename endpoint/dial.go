@@ -125,6 +125,10 @@ func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
 		return err
 	}
 	e.mu.Lock()
+	if !e.opener { // it greets a dial of the session that we have given up: about the peer's own it says nothing
+		e.mu.Unlock()
+		return &RefusedError{Peer: e.address, Code: wire.RefusalCode_BUSY, Reason: "the session that this dial was for was given up"}
+	}
 	known := e.agreed
 	restarted := known && id != e.incarnation
 	silent := e.heardRails() == 0
@@ -255,7 +259,7 @@ func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) 
 		return nil, join(rail.ErrSuperseded, err)
 	}
 	if !e.agreed {
-		e.agreed = true
+		e.agreed, e.agreedAt = true, e.m.now()
 		e.devices = a.GetDevices()
 		e.s.SetPeerLimits(a.GetWindow(), a.GetMaxMessage())
 	}

@@ -41,6 +41,7 @@ type Endpoint struct {
 	key         []byte // proves that a rail belongs to the session
 	token       []byte
 	agreed      bool // the peer has answered the first hello, or we have accepted one
+	agreedAt    time.Duration
 	incarnation wire.NodeID
 	peerName    string
 	devices     []*wire.Device

@@ -52,6 +52,7 @@ type Manager struct {
 	making      map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
 	sessions    map[[wire.SessionSize]byte]*Endpoint
 	routes      map[string]*Route
+	graves      graves
 	handshaking map[rail.Conn]uint64 // in the order in which they came
 	callers     uint64
 	turnedAway  uint64
@@ -70,7 +71,7 @@ func Start(cfg Config) (*Manager, error) {
 		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
 		stop: make(chan struct{}), peers: make(map[string]*Endpoint), making: make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
-		handshaking: make(map[rail.Conn]uint64),
+		handshaking: make(map[rail.Conn]uint64), graves: graves{room: cfg.MaxPeers, keep: 2 * cfg.HandshakeTimeout},
 	}
 	m.random(m.incarnation[:])
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -255,6 +256,14 @@ func (m *Manager) forget(e *Endpoint) {
 	if m.sessions[e.id] == e {
 		delete(m.sessions, e.id)
 	}
+	m.graves.bury(m.now(), e.id)
+}
+
+// hasEnded tells whether a session has ended here of late.
+func (m *Manager) hasEnded(id [wire.SessionSize]byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.graves.holds(id)
 }
 
 func (m *Manager) all() []*Endpoint {

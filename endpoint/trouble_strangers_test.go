@@ -261,33 +261,6 @@ func secretBed(t *testing.T, kind string) *bed {
 	return bd
 }
 
-// A peer whose connection stays open and silent, as that of a host that lost its power: its next life is turned away while the
-// old one was heard of lately, and ends it afterwards. Nobody else would for as long as the kernel keeps the socket.
-func TestASilentSessionGivesWayToTheNextLife(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
-		bd := secretBed(t, kind)
-		c := newCaller(bd)
-		_, answer := c.join(t, func(*wire.Hello) {})
-		require.Equal(t, wire.RefusalCode_OK, answer.GetCode())
-		var old *Endpoint
-		eventually(t, "the session is up", func() (bool, any) {
-			old = bd.b.peer(c.node)
-			return old != nil && len(old.Rails()) == 1 && old.Rails()[0].State == rail.Up, nil
-		})
-		next := bytes.Repeat([]byte{10}, wire.SessionSize)
-		c.key = session.Key(c.secret, nil, next)
-		reborn := func() wire.RefusalCode {
-			_, answer := c.join(t, func(h *wire.Hello) { h.Session, h.Incarnation = next, bytes.Repeat([]byte{11}, wire.NodeIDSize) })
-			return answer.GetCode()
-		}
-		require.Equal(t, wire.RefusalCode_OLD_SESSION_ALIVE, reborn())
-		require.NoError(t, old.Err())
-		eventually(t, "the new life is taken", func() (bool, any) { return reborn() == wire.RefusalCode_OK, old.Rails() })
-		require.ErrorIs(t, old.Err(), rma.ErrPeerRestarted)
-		require.Len(t, bd.b.downCauses(), 1)
-	})
-}
-
 // A hello of which anything was changed on its way is met with silence, and changes nothing.
 func TestForgedHelloIsMetWithSilence(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
