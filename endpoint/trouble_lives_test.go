@@ -121,7 +121,8 @@ func TestAGreetingOfAYieldedDialEndsNoSession(t *testing.T) {
 			defer back.mu.Unlock()
 			return back.heardRails() == 0, nil
 		})
-		err := back.checkChallenge(&wire.Challenge{Version: wire.Version, Node: bd.a.Address(), Incarnation: bytes.Repeat([]byte{5}, wire.NodeIDSize)})
+		err := back.checkChallenge(&wire.Challenge{Version: wire.Version, Node: bd.a.Address(),
+			Incarnation: bytes.Repeat([]byte{5}, wire.NodeIDSize)})
 		var refused *RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.NotErrorIs(t, err, rma.ErrPeerRestarted)

@@ -222,7 +222,8 @@ var design = explore.Design{
 		{Name: "a-confirmation-for-an-ended-epoch"}, {Name: "a-yielded-dial-goes-on"}, {Name: "a-yielded-dial-judges"},
 		{Name: "both-first-sessions-refuse", Long: true}, {Name: "both-first-sessions-yield", Long: true},
 		{Name: "an-open-socket-is-life", In: 3, Long: true},
-		{Name: "incarnations-are-not-compared", Harmless: "the epoch ends later: the new life does not know the session, or OutageLimit has gone by"},
+		{Name: "incarnations-are-not-compared",
+			Harmless: "the epoch ends later: the new life does not know the session, or OutageLimit has gone by"},
 		{Name: "data-before-the-confirmation", Harmless: "what a dialer that gave up did not read is counted and sent again like all else"},
 	},
 	Explore: func(setting int, mutation string, limit int) explore.Result {
