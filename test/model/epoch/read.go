@@ -143,8 +143,8 @@ func (s *state) agreed(p int) {
 // answered is the dialer hearing the acceptor's decision.
 func (w *world) answered(s *state, p, i int, f frame) bool {
 	e, c := &s.n[p].e, &s.c[i]
-	if !s.ours(p, i) && !(f.kind == answer && w.is("a-yielded-dial-goes-on")) || f.kind == refusal {
-		mine := s.ours(p, i)
+	mine := s.ours(p, i)
+	if f.kind == refusal || !mine && !w.is("a-yielded-dial-goes-on") {
 		s.kill(p, i)
 		if mine && f.code == unknownSession && !w.secretless { // without a secret a stranger could say so
 			w.finish(s, p)
