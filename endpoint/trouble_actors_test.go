@@ -269,7 +269,8 @@ func (o *offered) of(t testing.TB, told map[offer]int) map[any]int {
 func TestOneMessagePerOperationAndLane(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		seen := &offered{puts: make(map[offer]int), cancels: make(map[offer]int)}
-		bd := newBed(t, kind, bedSpec{a: func(c *Config) { c.TransportProps = spy(seen.see) }})
+		bd := newBed(t, kind, bedSpec{both: func(c *Config) { c.Health = patientHealth },
+			a: func(c *Config) { c.TransportProps = spy(seen.see) }})
 		region := bd.b.register(t, 8<<20, rma.RemoteWrite)
 		ctx, done := context.WithTimeout(context.Background(), patience)
 		defer done()
