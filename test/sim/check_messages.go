@@ -99,6 +99,7 @@ func (m *messageCheck) delivered(d *session.Delivery) {
 	if x.headers > 0 {
 		body = d.Headers
 	}
+	m.e.app.tell("gets message %d to %s", x.seq, d.Target)
 	if id, seq, ok := identity(body); ok && (id != x.id || seq != x.seq) {
 		w.violate("%s: message %d to %s came where %d was due", m.e, seq, d.Target, x.seq)
 	}

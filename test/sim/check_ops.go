@@ -28,10 +28,13 @@ type work struct {
 	err                            error
 }
 
-func (k *work) name() string {
+// String names it among those of its end; name, in the world.
+func (k *work) String() string {
 	what := map[session.OpKind]string{session.Put: "put", session.Get: "get", session.Flush: "flush"}[k.kind]
-	return k.app.e.String() + " " + what + " " + itoa(k.order)
+	return what + " " + itoa(k.order)
 }
+
+func (k *work) name() string { return k.app.e.String() + " " + k.String() }
 
 // outcome checks that the operation ended once, and as it may.
 func (k *work) outcome(err error) {

@@ -168,6 +168,7 @@ func (a *App) send(o *outgoing) bool {
 		a.e.peer.app.inbox.sent(o.target, sentMessage{id: id, seq: seq, size: o.size, system: o.system,
 			sender: o.sender, kind: o.kind, headers: o.headers})
 		w.Count.Messages++
+		a.tell("sends message %d to %s, %d bytes", seq, o.target, o.size)
 		if o.size > wire.MaxInline {
 			w.Count.Large++
 		} else {

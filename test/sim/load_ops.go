@@ -145,6 +145,7 @@ func (a *App) begin(k *work) {
 	if k.op.Fence {
 		w.Count.Fenced++
 	}
+	a.tell("starts %s", asked{k})
 	e.s.Start(e.now(), &k.op)
 	e.pump()
 	if !w.chance(w.opt.Load.Cancel) {
@@ -179,6 +180,7 @@ func (a *App) cancel(k *work, abandon bool) {
 	}
 	w, e := a.w, a.e
 	w.Count.Cancels++
+	a.tell("cancels %s", k)
 	k.canceled = true
 	e.s.Cancel(e.now(), &k.op)
 	e.pump()
@@ -198,6 +200,7 @@ func (a *App) abandon(k *work) {
 		return
 	}
 	a.w.Count.Abandons++
+	a.tell("abandons %s", k)
 	k.abandoned = true
 	a.e.s.Abandon(a.e.now(), &k.op)
 	a.e.pump()
@@ -209,6 +212,7 @@ func (a *App) completed(op *session.Op, err error) {
 	if k == nil {
 		a.w.violate("%s: an operation completed that was never started, or long ago: %v", a.e, err)
 	}
+	a.tell("hears of %s: it %s", k, verdict{err})
 	k.outcome(err)
 	for i, have := range a.open {
 		if have == k {

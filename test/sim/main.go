@@ -1,102 +1,81 @@
 package main
 
 import (
-	"flag"
 	"fmt"
+	"io"
 	"os"
-	"reflect"
 	"runtime/pprof"
 	"time"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run() int {
-	seeds := flag.Int("seeds", 100, "how many worlds")
-	from := flag.Uint64("from", 1, "the first seed")
-	verbose := flag.Bool("v", false, "tell each story while it happens")
-	without := flag.String("without", "", "features to leave out, with commas between them")
-	under := flag.String("profile", "", "put every world under this pressure (profiles.go)")
-	limit := flag.Duration("for", 0, "stop after this real time (0: never)")
-	profile := flag.String("cpuprofile", "", "write a profile of the processor's time here")
-	flag.Parse()
-	if *profile != "" {
-		f, err := os.Create(*profile)
+// Exit codes.
+const (
+	codeHeld     = 0
+	codeViolated = 1 // a checker saw a broken promise, or too little happens in the worlds
+	codeUsage    = 2
+	codePanic    = 3 // a panic that was no checker's
+)
+
+func run(args []string, out, errOut io.Writer) int {
+	s, err := parse(args)
+	if err == errHelp {
+		usage(out)
+		return codeHeld
+	}
+	if err != nil {
+		fmt.Fprintf(errOut, "sim: %s\n", oneLine(err))
+		return codeUsage
+	}
+	if s.profile != "" {
+		f, err := os.Create(s.profile)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "sim: no profile: %v\n", err)
-			return 2
+			fmt.Fprintf(errOut, "sim: no profile: %v\n", err)
+			return codeUsage
 		}
 		defer f.Close()
 		if err := pprof.StartCPUProfile(f); err != nil {
-			fmt.Fprintf(os.Stderr, "sim: no profile is being taken: %v\n", err)
-			return 2
+			fmt.Fprintf(errOut, "sim: no profile is being taken: %v\n", err)
+			return codeUsage
 		}
 		defer pprof.StopCPUProfile()
 	}
-	var sum Counts
+	if s.soak > 0 {
+		return soak(&s, out, errOut)
+	}
+	return playAll(&s, out, errOut)
+}
+
+// playAll plays the seeds that were asked for.
+func playAll(s *settings, out, errOut io.Writer) int {
 	begun := time.Now()
-	for i := range uint64(*seeds) {
-		opt := OptionsOf(*from + i)
-		opt.Verbose = *verbose
-		if flag.NArg() > 0 || !opt.without(*without) {
-			fmt.Fprintf(os.Stderr, "sim: no such feature in %q: have a look into options.go\n", *without)
-			return 2
-		}
-		if !opt.press(*under) {
-			fmt.Fprintf(os.Stderr, "sim: no profile %q: have a look into profiles.go\n", *under)
-			return 2
-		}
-		w, failure := Play(opt)
-		if failure != nil {
-			report(failure, opt)
-			if failure.Stack != "" {
-				return 3
-			}
-			return 1
-		}
-		sum.add(&w.Count)
-		if *limit > 0 && time.Since(begun) > *limit {
-			break
-		}
+	b := &batch{count: s.seeds, verbose: s.verbose, play: Play, recipe: func(i uint64) recipe {
+		r := s.recipe
+		r.seed += i
+		return r
+	}}
+	if s.limit > 0 {
+		b.until = begun.Add(s.limit)
 	}
-	fmt.Printf("%s in %s\n", sum.String(), time.Since(begun).Round(time.Millisecond))
-	return 0
-}
-
-// report says what broke, and the story up to it.
-func report(f *Failure, opt Options) {
-	for _, line := range f.Story {
-		fmt.Println(line)
-	}
-	fmt.Printf("\n%+v\n\n%s\n", opt, f.Error())
-	if f.Stack != "" {
-		fmt.Println(f.Stack)
-	} else {
-		fmt.Printf("seen by: %s\n", f.Checker)
-	}
-	fmt.Printf("again: go run ./test/sim --seeds 1 --from %d", f.Seed)
-	flag.Visit(func(given *flag.Flag) {
-		if given.Name == "without" || given.Name == "profile" {
-			fmt.Printf(" --%s %s", given.Name, given.Value)
-		}
+	line := showProgress(errOut, func() string {
+		return fmt.Sprintf("%d of %d worlds, %s", b.soFar(), s.seeds, time.Since(begun).Round(time.Second))
 	})
-	fmt.Println()
-}
-
-// add sums up two counts, field by field.
-func (c *Counts) add(o *Counts) {
-	a, b := reflect.ValueOf(c).Elem(), reflect.ValueOf(o).Elem()
-	for i := range a.NumField() {
-		a.Field(i).SetUint(a.Field(i).Uint() + b.Field(i).Uint())
+	sum, failed := b.run()
+	line.stop()
+	if failed != nil {
+		return s.report(failed, out)
 	}
-}
-
-// String lists what happened.
-func (c *Counts) String() string {
-	v := reflect.ValueOf(c).Elem()
-	text := ""
-	for i := range v.NumField() {
-		text += fmt.Sprintf("%s %d  ", v.Type().Field(i).Name, v.Field(i).Uint())
+	sum.print(out, time.Since(begun))
+	if !s.checkMix && (!s.recipe.plain() || sum.Seeds < mixSeeds) {
+		return codeHeld
 	}
-	return text
+	missing := sum.missing()
+	for _, line := range missing {
+		fmt.Fprintf(out, "too little happens: %s\n", line)
+	}
+	if len(missing) > 0 {
+		return codeViolated
+	}
+	return codeHeld
 }

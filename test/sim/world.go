@@ -25,6 +25,7 @@ type World struct {
 	pairs []*Pair
 	calm  bool // no more faults, and no more new work
 	Count Counts
+	over  func() bool // asked from time to time where it is set: yes ends the world without a verdict
 }
 
 // Counts is what happened in a world, or in many.
@@ -66,6 +67,9 @@ func (f *Failure) Error() string {
 // maxSteps bounds a run: more means that something goes round in circles.
 const maxSteps = 20_000_000
 
+// outOfTime sees a world that was ended from outside.
+const outOfTime = "out of time"
+
 // event is something that happens later.
 type event struct {
 	at  time.Duration
@@ -95,7 +99,7 @@ func (q *events) Pop() any {
 // NewWorld makes the world that the options describe.
 func NewWorld(opt Options) *World {
 	w := &World{opt: opt, rnd: rand.New(rand.NewPCG(opt.Seed, 0x9e3779b97f4a7c15)), trace: 14695981039346656037}
-	w.story.verbose = opt.Verbose
+	w.story.verbose, w.story.whole = opt.Verbose, opt.Verbose
 	return w
 }
 
@@ -117,6 +121,9 @@ func (w *World) Run(end time.Duration, done func() bool) bool {
 		if w.steps > maxSteps {
 			w.violate("more than %d events: the world goes round in circles", maxSteps)
 		}
+		if w.over != nil && w.steps%4096 == 0 && w.over() {
+			panic(violation{outOfTime, "nobody waits for this world any more"})
+		}
 		if done != nil && w.steps%64 == 0 && done() {
 			return true
 		}
@@ -136,13 +143,6 @@ func (w *World) hashText(s string) {
 	for i := range len(s) {
 		w.trace = (w.trace ^ uint64(s[i])) * 1099511628211
 	}
-}
-
-// note adds a line to the story and to the trace.
-func (w *World) note(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	w.hashText(line)
-	w.story.add(w.now, line)
 }
 
 // violate ends the run: a promise is broken, as its caller has seen.
@@ -173,35 +173,15 @@ func (w *World) number(lo, hi int) int {
 	return lo + w.rnd.IntN(hi-lo+1)
 }
 
-// story keeps the last lines of what happened.
-type story struct {
-	lines   []string
-	at      int
-	verbose bool
-}
-
-const storyLines = 160
-
-func (s *story) add(now time.Duration, line string) {
-	line = fmt.Sprintf("%12.6f  %s", now.Seconds(), line)
-	if s.verbose {
-		fmt.Println(line)
-	}
-	if len(s.lines) < storyLines {
-		s.lines = append(s.lines, line)
-		return
-	}
-	s.lines[s.at] = line
-	s.at = (s.at + 1) % storyLines
-}
-
-func (s *story) all() []string {
-	return append(append([]string(nil), s.lines[s.at:]...), s.lines[:s.at]...)
-}
-
 // Play runs the world of the options to its end. Nil: every promise held.
-func Play(opt Options) (w *World, failure *Failure) {
+func Play(opt Options) (*World, *Failure) { return playWith(opt, nil) }
+
+// playWith lets prepare have the world before it begins.
+func playWith(opt Options, prepare func(*World)) (w *World, failure *Failure) {
 	w = NewWorld(opt)
+	if prepare != nil {
+		prepare(w)
+	}
 	defer func() {
 		r := recover()
 		if r == nil {
