@@ -32,7 +32,7 @@ func shrink(f *found, limit time.Duration, prepare func(*World)) (smallest *foun
 	s.play = func(opt Options) (*World, *Failure) {
 		opt.Verbose = false
 		return playWith(opt, func(w *World) {
-			w.over = over
+			w.ended = over
 			if prepare != nil {
 				prepare(w)
 			}
@@ -101,7 +101,7 @@ func (s *shrinker) fewer() bool {
 			break
 		}
 	}
-	if s.best.recipe.faults == allFaults { // what did not happen before the failure does not belong to it
+	if s.best.recipe.faults != s.had { // what would come after the failure does not belong to it
 		s.fails(with(s.had))
 	}
 	return s.had < from
@@ -129,19 +129,24 @@ func alike(a, b Options) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// shorter ends work and faults earlier.
+// shorter ends work and faults earlier, at best not long after the failure began or even before it was seen.
 func (s *shrinker) shorter() bool {
 	from := s.best.options.Length
-	low, high := time.Duration(1), min(from, s.best.failure.At)/lengthStep+1
-	for low < high && !s.over() {
-		middle := (low + high) / 2
+	with := func(steps time.Duration) recipe {
 		r := s.best.recipe
-		r.length = middle * lengthStep
-		if r.length < from && s.fails(r) {
+		r.length = steps * lengthStep
+		return r
+	}
+	low, high := time.Duration(1), min(from, s.best.failure.At)/lengthStep+1
+	if high*lengthStep >= from || !s.fails(with(high)) {
+		return false
+	}
+	for low < high && !s.over() {
+		if middle := (low + high) / 2; s.fails(with(middle)) {
 			high = middle
 		} else {
 			low = middle + 1
 		}
 	}
-	return s.best.options.Length < from
+	return true
 }

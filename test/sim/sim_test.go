@@ -1,8 +1,9 @@
 package main
 
 import (
-	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -11,43 +12,55 @@ import (
 var pressures = []string{"", "", "", "", "cancels", "abandons", "gets", "revokes", "messages", "notify", "windows", "resets",
 	"fences", "silence"}
 
-// optionsOf gives the world of a seed in the tests.
-func optionsOf(t *testing.T, seed uint64) (Options, string) {
+// recipeOf gives the world of a seed in the tests.
+func recipeOf(seed uint64) recipe {
+	return recipe{seed: seed, profile: pressures[seed%uint64(len(pressures))], faults: allFaults}
+}
+
+// optionsOf gives its options.
+func optionsOf(t *testing.T, seed uint64) Options {
 	t.Helper()
-	opt := OptionsOf(seed)
-	name := pressures[seed%uint64(len(pressures))]
-	require.True(t, opt.press(name), "no profile %q", name)
-	return opt, name
+	opt, err := recipeOf(seed).options()
+	require.NoError(t, err)
+	return opt
+}
+
+// testShrink is how long a test looks for a smaller world; less than a test may take.
+const testShrink = 30 * time.Second
+
+// holds plays worlds and fails with the smallest story where one of them fails.
+func holds(t *testing.T, recipes []recipe) *tally {
+	t.Helper()
+	b := &batch{count: uint64(len(recipes)), play: Play, recipe: func(i uint64) recipe { return recipes[i] }}
+	sum, failed := b.run()
+	if failed != nil {
+		var text strings.Builder
+		s := settings{shrink: testShrink}
+		s.report(failed, &text)
+		t.Fatal(text.String())
+	}
+	return sum
 }
 
 // TestSeeds plays a fixed set of worlds: whatever breaks, all promises hold.
 func TestSeeds(t *testing.T) {
-	const shards = 4
-	for shard := range uint64(shards) {
-		t.Run(fmt.Sprintf("shard %d", shard), func(t *testing.T) {
-			t.Parallel()
-			var sum Counts
-			for seed := 1 + shard; seed <= testSeeds; seed += shards {
-				opt, name := optionsOf(t, seed)
-				w, failure := Play(opt)
-				if failure != nil {
-					for _, line := range failure.Story {
-						t.Log(line)
-					}
-					t.Fatalf("%v\n%s\nagain: go run ./test/sim --seeds 1 --from %d --profile %q", failure, failure.Stack, seed, name)
-				}
-				sum.add(&w.Count)
-			}
-			t.Log(sum.String())
-			// A simulator in which nothing happens finds nothing.
-			require.NotZero(t, sum.Messages)
-			require.NotZero(t, sum.Good)
-			require.NotZero(t, sum.Canceled)
-			require.NotZero(t, sum.Revoked)
-			require.NotZero(t, sum.Refused)
-			require.NotZero(t, sum.Retires)
-			require.NotZero(t, sum.ReroutedFrames)
-		})
+	t.Parallel()
+	var recipes []recipe
+	for seed := uint64(1); seed <= testSeeds; seed++ {
+		recipes = append(recipes, recipeOf(seed))
+	}
+	begun := time.Now()
+	sum := holds(t, recipes)
+	var text strings.Builder
+	sum.print(&text, time.Since(begun))
+	t.Log(text.String())
+	// A simulator in which nothing happens finds nothing.
+	for name, n := range map[string]uint64{"messages": sum.Messages, "good ends": sum.Good, "cancels": sum.Canceled,
+		"revokes": sum.Revoked, "refusals": sum.Refused, "retires": sum.Retires, "reroutes": sum.ReroutedFrames} {
+		require.NotZero(t, n, name)
+	}
+	for k := range faultKinds {
+		require.NotZero(t, sum.had[k], k)
 	}
 }
 
@@ -56,12 +69,12 @@ func TestSameSeedSameWorld(t *testing.T) {
 	t.Parallel()
 	traces := make(map[uint64]uint64)
 	for seed := uint64(1); seed <= 6; seed++ {
-		opt, _ := optionsOf(t, seed)
+		opt := optionsOf(t, seed)
 		first, failure := Play(opt)
 		require.Nil(t, failure)
-		again, failure := Play(opt)
+		again, failure := playWith(opt, (*World).tellWhole)
 		require.Nil(t, failure)
-		require.Equal(t, first.trace, again.trace, "seed %d", seed)
+		require.Equal(t, first.trace, again.trace, "seed %d, told whole", seed)
 		require.Equal(t, first.Count, again.Count, "seed %d", seed)
 		require.NotContains(t, traces, first.trace)
 		traces[first.trace] = seed

@@ -25,7 +25,7 @@ type World struct {
 	pairs []*Pair
 	calm  bool // no more faults, and no more new work
 	Count Counts
-	over  func() bool // asked from time to time where it is set: yes ends the world without a verdict
+	ended func() bool // asked from time to time where it is set: yes ends the world without a verdict
 }
 
 // Counts is what happened in a world, or in many.
@@ -121,7 +121,7 @@ func (w *World) Run(end time.Duration, done func() bool) bool {
 		if w.steps > maxSteps {
 			w.violate("more than %d events: the world goes round in circles", maxSteps)
 		}
-		if w.over != nil && w.steps%4096 == 0 && w.over() {
+		if w.ended != nil && w.steps%4096 == 0 && w.ended() {
 			panic(violation{outOfTime, "nobody waits for this world any more"})
 		}
 		if done != nil && w.steps%64 == 0 && done() {

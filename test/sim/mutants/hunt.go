@@ -118,8 +118,9 @@ func (h *hunter) run(ctx context.Context, number int, profile string, from, seed
 	ctx, cancel := context.WithTimeout(ctx, h.limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.sim, "--from", strconv.FormatUint(from, 10), "--seeds", strconv.FormatUint(seeds, 10),
-		"--profile", profile)
-	cmd.Env = append(os.Environ(), switchVariable+"="+strconv.Itoa(number))
+		"--profile", profile, "--shrink", "0")
+	// One world at a time: other mutants have the other processors.
+	cmd.Env = append(os.Environ(), switchVariable+"="+strconv.Itoa(number), "GOMAXPROCS=1")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
