@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"math"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -214,5 +215,24 @@ func FuzzKey(f *testing.F) {
 		again, err := key.MarshalBinary()
 		require.NoError(t, err)
 		require.Equal(t, b, again)
+		requirePlainText(t, key)
 	})
+}
+
+// requirePlainText: however a key is shown, it is the same short text, which has the token's fingerprint in it and goes into any log.
+func requirePlainText(t *testing.T, key rma.Key) {
+	t.Helper()
+	text := key.String()
+	require.Less(t, len(text), 120)
+	for _, r := range text {
+		require.True(t, unicode.IsPrint(r), "%q", text)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		require.Equal(t, text, fmt.Sprintf(verb, key), verb)
+	}
+	token := key.Token()
+	token[0] ^= 1
+	other := rma.NewKey(rma.KeyConfig{Region: key.Region(), Token: token, Len: key.Len(), Rights: key.Rights()})
+	require.NotEqual(t, text, other.String(), "the fingerprint does not depend on the token")
+	require.False(t, key.Equal(other))
 }

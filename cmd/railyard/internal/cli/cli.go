@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -47,7 +48,14 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 }
 
 func run(ctx context.Context, args []string, s streams) int {
-	root := rootCommand(s)
+	return runWith(ctx, args, s, realWorks())
+}
+
+func runWith(ctx context.Context, args []string, s streams, do works) int {
+	root := rootCommand(s, do)
+	// What cobra refuses before a command runs is wrong usage too, and its errors have no type.
+	understood := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { understood = true }
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -55,23 +63,24 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 	fmt.Fprintln(s.err, "railyard:", oneLine(err))
 	var usage usageError
-	if errors.As(err, &usage) || fromCobra(err) {
+	if errors.As(err, &usage) || !understood {
 		return codeUsage
 	}
 	return codeFailed
 }
 
-// oneLine keeps the promise of one clear line: joined errors have several.
+// oneLine keeps the promise of one clear line: joined errors have several, and what was typed may have anything in it.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, text)
 }
 
-// fromCobra tells whether cobra itself refused the command line: its errors have no type.
-func fromCobra(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown command ")
-}
-
-func rootCommand(s streams) *cobra.Command {
+func rootCommand(s streams, do works) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "railyard",
 		Short: "See, measure and break networks of many rails",
@@ -89,8 +98,25 @@ func rootCommand(s streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %w (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
 	})
-	root.AddCommand(infoCommand(s), perfCommand(s), demoCommand(s))
+	root.AddCommand(infoCommand(s, do), perfCommand(s, do), demoCommand(s, do))
+	root.SetHelpCommand(helpCommand())
 	return root
+}
+
+// helpCommand is cobra's, which takes every word that it does not know for a question about the whole.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, left, err := cmd.Root().Find(args)
+			if err != nil || len(left) > 0 && about.HasSubCommands() {
+				return usagef("there is no help about %q; %s --help lists what there is", strings.Join(args, " "), cmd.Root().Name())
+			}
+			about.InitDefaultHelpFlag() // which is shown too
+			return about.Help()
+		},
+	}
 }
 
 // group is for commands that only hold others.

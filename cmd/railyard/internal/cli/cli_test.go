@@ -20,7 +20,9 @@ import (
 const beTool = "RAILYARD_TEST_IS_TOOL"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beTool) != "" {
+	// A fuzz target's workers are this program too, and stay tests.
+	test := len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-test.")
+	if os.Getenv(beTool) != "" && !test {
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if err := os.Setenv(beTool, "1"); err != nil {
@@ -51,6 +53,10 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 	bad := writeScript(t, "wait 1s\ncut 7 reset\n")
 	huge := writeScript(t, strings.Repeat("# nothing\n", maxScript/10+1))
 	for line, word := range map[string]string{
+		"help fly":                               `no help about "fly"`,
+		"help demo fly":                          `no help about "demo fly"`,
+		"__complete":                             "requires at least",
+		"demo \x1bfly":                           "there is no",
 		"fly":                                    `no "fly"; there are demo, info, perf`,
 		"info --fast":                            "unknown flag",
 		"info eth0":                              `"eth0" is one`,
@@ -101,7 +107,7 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, line := range []string{"", "--help", "demo", "demo --help", "demo failover --help", "help demo",
+	for _, line := range []string{"", "--help", "demo", "demo --help", "demo failover --help", "help demo", "help demo failover", "help",
 		"info --help", "perf", "perf --help", "perf serve --help"} {
 		code, out, errOut := tool(t.Context(), strings.Fields(line)...)
 		assert.Equal(t, codeWell, code, line)

@@ -16,12 +16,12 @@ import (
 // serveHalf is the hidden command that the demo's second process runs.
 const serveHalf = "demo-second-process"
 
-func demoCommand(s streams) *cobra.Command {
+func demoCommand(s streams, do works) *cobra.Command {
 	cmd := &cobra.Command{Use: "demo", Short: "See the framework at work", Args: group,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(failoverCommand(s), &cobra.Command{
+	cmd.AddCommand(failoverCommand(s, do), &cobra.Command{
 		Use: serveHalf, Hidden: true, Args: nothing,
-		RunE: func(cmd *cobra.Command, _ []string) error { return demo.Serve(cmd.Context(), s.in, s.out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return do.demoHalf(cmd.Context(), s.in, s.out) },
 	})
 	return cmd
 }
@@ -34,7 +34,7 @@ type failoverFlags struct {
 	json             bool
 }
 
-func failoverCommand(s streams) *cobra.Command {
+func failoverCommand(s streams, do works) *cobra.Command {
 	var f failoverFlags
 	cmd := &cobra.Command{
 		Use:   "failover",
@@ -43,11 +43,11 @@ func failoverCommand(s streams) *cobra.Command {
 			"that a script cuts and heals. The load checks itself; the exit code says whether every promise was kept.",
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := f.options(s)
+			o, err := f.options(s, do.readScript)
 			if err != nil {
 				return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
 			}
-			_, err = demo.Run(cmd.Context(), o)
+			_, err = do.failover(cmd.Context(), o)
 			if cmd.Context().Err() != nil {
 				return errInterrupted
 			}
@@ -66,7 +66,7 @@ func failoverCommand(s streams) *cobra.Command {
 }
 
 // options checks the flags.
-func (f *failoverFlags) options(s streams) (demo.Options, error) {
+func (f *failoverFlags) options(s streams, read func(path string) (string, error)) (demo.Options, error) {
 	o := demo.Options{
 		Rails: f.rails, Pairs: f.pairs, Seed: f.seed, JSON: f.json, Err: s.err,
 		Second: []string{"demo", serveHalf},
@@ -84,7 +84,7 @@ func (f *failoverFlags) options(s streams) (demo.Options, error) {
 	}
 	text := script.Default(o.Rails)
 	if f.script != "default" {
-		if text, err = readScript(f.script); err != nil {
+		if text, err = read(f.script); err != nil {
 			return o, usagef("--script: %w", err)
 		}
 	}

@@ -6,21 +6,19 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-
-	"railyard/cmd/railyard/internal/info"
 )
 
 // pageWidth is the width of text that does not go to a terminal.
 const pageWidth = 80
 
-func infoCommand(s streams) *cobra.Command {
+func infoCommand(s streams, do works) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "info",
 		Short: "Show this host's network cards: what a node would use, what not, and why",
 		Args:  nothing,
 		RunE: func(*cobra.Command, []string) error {
-			report, err := info.Look()
+			report, err := do.look()
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ type perfFlags struct {
 	verify, json           bool
 }
 
-func perfCommand(s streams) *cobra.Command {
+func perfCommand(s streams, do works) *cobra.Command {
 	var f perfFlags
 	names, abouts := perf.Tests()
 	var list strings.Builder
@@ -42,7 +42,7 @@ func perfCommand(s streams) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return f.run(cmd, args[0], s)
+			return f.run(cmd, args[0], s, do)
 		},
 	}
 	flags := cmd.Flags()
@@ -57,7 +57,7 @@ func perfCommand(s streams) *cobra.Command {
 	flags.StringVar(&f.to, "to", "", "`ADDRESS` of a `railyard perf serve`")
 	flags.StringArrayVar(&f.local, "rail", nil,
 		"`ADDRESS` of a card of this host, with --to; once for each rail; none: every usable card")
-	cmd.AddCommand(perfServeCommand(s), perfSecondCommand(s))
+	cmd.AddCommand(perfServeCommand(s, do), perfSecondCommand(s, do))
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func (f *perfFlags) options(cmd *cobra.Command, test string, s streams) (perf.Op
 	return o, nil
 }
 
-func (f *perfFlags) run(cmd *cobra.Command, test string, s streams) error {
+func (f *perfFlags) run(cmd *cobra.Command, test string, s streams, do works) error {
 	o, err := f.options(cmd, test, s)
 	if err != nil {
 		return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
@@ -108,7 +108,7 @@ func (f *perfFlags) run(cmd *cobra.Command, test string, s streams) error {
 		}
 		wipe = func() { fmt.Fprint(s.err, "\r\x1b[K") }
 	}
-	result, err := perf.Run(cmd.Context(), o)
+	result, err := do.measure(cmd.Context(), o)
 	wipe()
 	switch {
 	case errors.Is(err, perf.ErrOptions):
@@ -127,7 +127,7 @@ func (f *perfFlags) run(cmd *cobra.Command, test string, s streams) error {
 	return errors.Join(err, printed)
 }
 
-func perfServeCommand(s streams) *cobra.Command {
+func perfServeCommand(s streams, do works) *cobra.Command {
 	var local []string
 	var timeline string
 	cmd := &cobra.Command{
@@ -143,7 +143,7 @@ func perfServeCommand(s streams) *cobra.Command {
 				return usagef("%s: --timeline has a column for each rail; name them with --rail", cmd.CommandPath())
 			}
 			ready := func(address string) { fmt.Fprintf(s.out, "serving at %s; end with Ctrl-C\n", address) }
-			return perf.Serve(cmd.Context(), perf.ServeOptions{Rails: rails, Timeline: timeline, Ready: ready})
+			return do.serve(cmd.Context(), perf.ServeOptions{Rails: rails, Timeline: timeline, Ready: ready})
 		},
 	}
 	flags := cmd.Flags()
@@ -153,12 +153,12 @@ func perfServeCommand(s streams) *cobra.Command {
 	return cmd
 }
 
-func perfSecondCommand(s streams) *cobra.Command {
+func perfSecondCommand(s streams, do works) *cobra.Command {
 	var rails int
 	cmd := &cobra.Command{
 		Use: serveSecond, Hidden: true, Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return perf.ServeSecond(cmd.Context(), rails, s.in, s.out)
+			return do.perfHalf(cmd.Context(), rails, s.in, s.out)
 		},
 	}
 	cmd.Flags().IntVar(&rails, "rails", 1, "loopback rails")

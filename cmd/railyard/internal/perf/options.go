@@ -73,6 +73,12 @@ func Tests() (names, abouts []string) {
 	return names, abouts
 }
 
+// Check refuses what Run would refuse before it begins; the error wraps ErrOptions and says what is possible.
+func (o Options) Check() error {
+	_, err := o.test()
+	return err
+}
+
 // test finds the kind and checks the options against it.
 func (o *Options) test() (kind, error) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == o.Test })
