@@ -12,6 +12,9 @@
 //	faults.go    what breaks, and when it heals
 //	ending.go    worlds that end in the middle: an end that breaks off, one that says goodbye
 //	load_*.go    the work; check_*.go what must hold of it
+//	recipe.go    a world as flags; batch.go many worlds on all processors; tally.go what happened in them
+//	story.go     what is told of a world; shrink.go the smallest world that fails so; report.go both on a page
+//	settings.go  the command line; soak.go worlds without an end; regress.go failures that are kept
 //
 // Owner: a World owns everything in it; nothing is shared between worlds but the table of patterns, which nobody writes.
 //
@@ -20,11 +23,12 @@
 // Invariant: the checkers and the work see a node only by what its session says and by its memory, never by the
 // session's own state; the one exception is Session.Sizes, for the bounds.
 //
-// Usage: go run ./test/sim --seeds 1000 --from 1. A seed that fails prints what broke and the story up to it. Exit codes: 0
-// all held, 1 a checker saw a broken promise, 2 wrong usage, 3 a panic that was no checker's.
+// Usage: go run ./test/sim --seeds 1000 --from 1. A seed that fails prints what broke, and the story of the smallest world in which it
+// breaks too. Exit codes: 0 all held, 1 a checker saw a broken promise, or too little happens in the worlds, 2 wrong usage, 3 a
+// panic that was no checker's.
 //
-// To look at a failure: the same seed with -v, and with --without to take out what it does not need (options.go has the
-// features). A world that fails is a bug of the code, of a checker, or of the simulated endpoint, in this order.
+// To look at a failure: the command that is printed, with -v. A world that fails is a bug of the code, of a checker, or of
+// the simulated endpoint, in this order.
 //
 // Start reading at world.go, then end.go.
 package main
