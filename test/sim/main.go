@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,7 @@ const (
 
 func run(args []string, out, errOut io.Writer) int {
 	s, err := parse(args)
-	if err == errHelp {
+	if errors.Is(err, errHelp) {
 		usage(out)
 		return codeHeld
 	}

@@ -132,17 +132,17 @@ func alike(a, b Options) bool {
 // shorter ends work and faults earlier, at best not long after the failure began or even before it was seen.
 func (s *shrinker) shorter() bool {
 	from := s.best.options.Length
-	with := func(steps time.Duration) recipe {
+	lasting := func(n int64) recipe {
 		r := s.best.recipe
-		r.length = steps * lengthStep
+		r.length = steps(n)
 		return r
 	}
-	low, high := time.Duration(1), min(from, s.best.failure.At)/lengthStep+1
-	if high*lengthStep >= from || !s.fails(with(high)) {
+	low, high := int64(1), int64(min(from, s.best.failure.At)/lengthStep)+1
+	if steps(high) >= from || !s.fails(lasting(high)) {
 		return false
 	}
 	for low < high && !s.over() {
-		if middle := (low + high) / 2; s.fails(with(middle)) {
+		if middle := (low + high) / 2; s.fails(lasting(middle)) {
 			high = middle
 		} else {
 			low = middle + 1
@@ -150,3 +150,6 @@ func (s *shrinker) shorter() bool {
 	}
 	return true
 }
+
+// steps is the length of n steps.
+func steps(n int64) time.Duration { return time.Duration(n * int64(lengthStep)) }
