@@ -52,6 +52,10 @@ var (
 		"look into the peer's log")
 )
 
+// ErrAccess is what a transport wraps where the peer's card refused a place: the memory is registered there no more, or not by
+// that key. The session asks for the key again before it posts anything else to the region.
+var ErrAccess = errors.New("the peer's card refused access to the memory: its region was revoked, or the key is of another generation")
+
 // Why Register refuses.
 var (
 	// ErrEmptyRegion: a region needs at least one byte.

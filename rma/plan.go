@@ -29,6 +29,10 @@ func (s *Scatter) Release() {
 // a get) are leased for the time of one write call. Its maker fills it by Reset, Add and AddPinned;
 // its user brackets the write call by Acquire and Release.
 //
+// On a one-sided generation it also has places: writes by the card. Who takes the first n bytes of
+// the plan posts, before those bytes and in their order, every place whose At is below n, and no
+// other. A place's source stays in use until the place is complete.
+//
 // Invariant: a pinned buffer that still lies in its region is touched only between Acquire and
 // Release.
 //
@@ -37,7 +41,9 @@ type Gather struct {
 	Bufs [][]byte
 	// Pins name the buffers that lie in regions, in increasing order of Index.
 	Pins []Pin
-	size int
+	// Places are in increasing order of At.
+	Places []Place
+	size   int
 	// held: between Acquire and Release.
 	held bool
 }
@@ -48,6 +54,15 @@ type Pin struct {
 	Region *Region
 	// Padded is set by Acquire: the region was revoked, and zeros go instead of its bytes.
 	Padded bool
+}
+
+// Place is a write of Source into the peer's memory at Address, by the remote key Key.
+type Place struct {
+	Source  []byte
+	Address uint64
+	Key     uint32
+	// At is how many bytes of the plan are in front of the frame that counts this place.
+	At int
 }
 
 // MaxPinned is the length of the longest pinned buffer, in bytes: no chunk is longer.
@@ -62,7 +77,8 @@ var zeros [MaxPinned]byte
 func (g *Gather) Reset() {
 	clear(g.Bufs)
 	clear(g.Pins)
-	*g = Gather{Bufs: g.Bufs[:0], Pins: g.Pins[:0]}
+	clear(g.Places)
+	*g = Gather{Bufs: g.Bufs[:0], Pins: g.Pins[:0], Places: g.Places[:0]}
 }
 
 // Add puts b last. An empty one is left out.
@@ -87,7 +103,10 @@ func (g *Gather) AddPinned(b []byte, region *Region) {
 	g.Add(b)
 }
 
-// Size is how many bytes the plan holds.
+// AddPlace has p posted with the bytes from p.At on. It takes no room in the stream.
+func (g *Gather) AddPlace(p Place) { g.Places = append(g.Places, p) }
+
+// Size is how many bytes the plan holds, places not counted.
 func (g *Gather) Size() int { return g.size }
 
 // Acquire takes the lease of each pin; it never waits. Where a region has been revoked, zeros take

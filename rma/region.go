@@ -2,6 +2,7 @@ package rma
 
 import (
 	"fmt"
+	"sync"
 
 	"railyard/wire"
 )
@@ -17,6 +18,10 @@ type Region struct {
 	key   Key
 	table *Table
 	lease lease
+
+	// mapsMu guards maps: the registrations with cards that are in force. Nothing is called while it is held.
+	mapsMu sync.Mutex
+	maps   []*Mapping
 }
 
 // Key is what a peer needs. It is a secret.
@@ -43,13 +48,14 @@ func (r *Region) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.String())
 
 // Revoke takes the key back. When it returns, no byte of any put lands in the memory any more, and
 // none of it is sent by any get. It waits for socket calls that are in progress, a memory copy
-// each, and for neither network nor peer. It must not be called between an Enter of the same region
-// and its Leave.
+// each, and for cards to take back what Map has registered, but for neither network nor peer. It
+// must not be called between an Enter of the same region and its Leave.
 //
 // Every call waits for the same; calls after the first find nothing left to do. The error is nil
 // today.
 func (r *Region) Revoke() error {
 	r.lease.close()
+	r.unmap()
 	r.table.bury(r)
 	return nil
 }

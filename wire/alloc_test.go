@@ -47,6 +47,13 @@ func TestHotFramesDoNotAllocate(t *testing.T) {
 			sink.n += int(f.Size)
 			return err
 		}},
+		{"Placed", func() error {
+			b := (&Placed{Op: 1, Total: 8, Size: 8}).Append(buf)
+			h, _ := ParseHeader(b)
+			f, err := ParsePlaced(h, b)
+			sink.n += int(f.Size)
+			return err
+		}},
 		{"Beat", func() error {
 			b := (&Beat{Seq: 1}).Append(buf)
 			h, _ := ParseHeader(b)

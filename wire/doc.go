@@ -23,6 +23,8 @@
 //	GetDone      (6)  op u64 @8  code u8 @16
 //	Notify       (7)  op u64 @8                                     body: one message record, no slots
 //	Forget       (8)  count u16 @8                                  body: count times op u64
+//	Placed       (9)  op u64 @8  region u64 @16  base u64 @24  total u64 @32  position u64 @40  size u32 @48
+//	                  flag 1 Notify                                 its bytes were written before it, by a card
 //
 //	uncounted: absolute values that may be lost, repeated and coalesced
 //	Beat         (16) seq u64 @8  echo u64 @16  held u64 @24  seen u64 @32
@@ -33,6 +35,8 @@
 //	Cancel       (20) op u64 @8                                     body: marks
 //	Verdict      (21) op u64 @8  code u8 @16
 //	Goodbye      (22) reason u8 @8                                  body: marks
+//	Map          (23) ask u64 @8  token 16 @16  region u64 @32
+//	Mapped       (24) ask u64 @8  code u8 @16  key u32 @20  address u64 @24  length u64 @32
 //
 //	handshake: the body is a message of control.proto
 //	Challenge (32)  Hello (33)  Answer (34)  Confirm (35)
@@ -61,7 +65,7 @@
 // bytes of the kinds with payload excepted), so both ends agree on what was said.
 //
 // Invariant: nothing is allocated for a length before it is checked, and neither Append nor the
-// parsers of Batch records, Chunk, MessageChunk, GetData, Ack and Beat allocate at all. Encoders do
+// parsers of Batch records, Chunk, Placed, MessageChunk, GetData, Ack and Beat allocate at all. Encoders do
 // not check limits: what is over one is refused by the peer, so who fills a frame in keeps them
 // (Message.Check and Placeholder.Check help).
 //

@@ -60,7 +60,7 @@ func TestHeaderErrors(t *testing.T) {
 		{"nothing", nil, "header of 0 bytes"},
 		{"short", beat[:63], "header of 63 bytes where 64"},
 		{"kind 0", make([]byte, 64), "unknown kind 0"},
-		{"kind in a gap", with(beat, 0, 9), "unknown kind 9"},
+		{"kind in a gap", with(beat, 0, 10), "unknown kind 10"},
 		{"last kind", with(beat, 0, 255), "unknown kind 255"},
 		{"flag of no kind", with(beat, 1, 0x80), "unknown flags 0x80"},
 		{"flag of another kind", with(sized(KindBatch, 1), 1, 1), "unknown flags 0x1"},
@@ -75,6 +75,7 @@ func TestBodyLimitsOfEveryKind(t *testing.T) {
 		KindGetData: {0, 4 << 20}, KindGetDone: {0, 0}, KindNotify: {6, 36 << 10}, KindForget: {8, 8 * 1024},
 		KindBeat: {0, 0}, KindAck: {0, 24 * 1024}, KindCredit: {0, 0}, KindRetired: {0, 24 * 1024},
 		KindCancel: {0, 24 * 256}, KindVerdict: {0, 0}, KindGoodbye: {0, 24 * 256},
+		KindPlaced: {0, 0}, KindMap: {0, 0}, KindMapped: {0, 0},
 		KindChallenge: {0, 64 << 10}, KindHello: {0, 64 << 10}, KindAnswer: {0, 64 << 10}, KindConfirm: {0, 64 << 10},
 	}
 	for k := range kindEnd {
@@ -105,6 +106,7 @@ func TestUnusedBytesOfControlFramesAreZero(t *testing.T) {
 		KindGetRequest: {56, 63}, KindGetDone: {17, 63}, KindNotify: {16, 63}, KindForget: {10, 63},
 		KindBeat: {40, 63}, KindAck: {24, 63}, KindCredit: {16, 63}, KindRetired: {10, 15, 32, 63},
 		KindCancel: {16, 63}, KindVerdict: {17, 63}, KindGoodbye: {9, 63},
+		KindPlaced: {52, 63}, KindMap: {40, 63}, KindMapped: {17, 19, 40, 63},
 	}
 	seen := map[Kind]bool{}
 	for _, b := range samples() {
@@ -135,6 +137,13 @@ func TestFrameErrors(t *testing.T) {
 		{"get data beyond its whole", (&GetData{Position: 4, Total: 4, Size: 1}).Append(nil), "1 bytes at position 4"},
 		{"empty get data", (&GetData{Total: 4}).Append(nil), "empty piece of a whole of 4"},
 		{"get done with a strange code", (&GetDone{Code: 10}).Append(nil), "unknown code 10"},
+		{"place beyond its whole", (&Placed{Position: 9, Total: 10, Size: 2}).Append(nil), "2 bytes at position 9"},
+		{"empty place", (&Placed{}).Append(nil), "a place of 0 bytes"},
+		{"place over the limit", (&Placed{Total: 1 << 40, Size: MaxChunk + 1}).Append(nil), "a place of 4194305 bytes"},
+		{"mapped with a strange code", (&Mapped{Code: 10}).Append(nil), "unknown code 10"},
+		{"refused and mapped", (&Mapped{Code: CodeRights, Key: 1}).Append(nil), "the answer Rights with a key"},
+		{"mapped to nothing", (&Mapped{Key: 1}).Append(nil), "a region of 0 bytes"},
+		{"mapped beyond all addresses", (&Mapped{Address: 1<<64 - 1, Length: 2}).Append(nil), "a region of 2 bytes"},
 		{"verdict with a strange code", (&Verdict{Code: 255}).Append(nil), "unknown code 255"},
 		{"batch of more than fits", with(batch(1, records()[2]), 8, 2), "2 messages in a body of 6 bytes"},
 		{"forget of more than it has", with(forget, 8, 3), "3 operations in a body of 16"},
@@ -202,6 +211,9 @@ func TestParsersRefuseTheWrongFrame(t *testing.T) {
 		"Notify":       func() error { _, _, err := ParseNotify(h, ack, nil); return err },
 		"Forget":       func() error { _, err := ParseForget(h, ack, nil); return err },
 		"Credit":       func() error { _, err := ParseCredit(h, ack); return err },
+		"Placed":       func() error { _, err := ParsePlaced(h, ack); return err },
+		"Map":          func() error { _, err := ParseMap(h, ack); return err },
+		"Mapped":       func() error { _, err := ParseMapped(h, ack); return err },
 		"Retired":      func() error { _, err := ParseRetired(h, ack, nil); return err },
 		"Cancel":       func() error { _, err := ParseCancel(h, ack, nil); return err },
 		"Verdict":      func() error { _, err := ParseVerdict(h, ack); return err },

@@ -16,6 +16,7 @@ const (
 	KindGetDone      Kind = 6
 	KindNotify       Kind = 7
 	KindForget       Kind = 8
+	KindPlaced       Kind = 9
 
 	KindBeat    Kind = 16
 	KindAck     Kind = 17
@@ -24,6 +25,8 @@ const (
 	KindCancel  Kind = 20
 	KindVerdict Kind = 21
 	KindGoodbye Kind = 22
+	KindMap     Kind = 23
+	KindMapped  Kind = 24
 
 	KindChallenge Kind = 32
 	KindHello     Kind = 33
@@ -35,7 +38,7 @@ const (
 
 // Flags of a frame's header.
 const (
-	// FlagNotify (Chunk): the target counts this operation's bytes, to notify at the total.
+	// FlagNotify (Chunk, Placed): the target counts this operation's bytes, to notify at the total.
 	FlagNotify uint8 = 1
 	// FlagFinal (GetData): this frame itself is the verdict OK; its bytes were captured whole.
 	FlagFinal uint8 = 1
@@ -86,6 +89,7 @@ var layouts = [kindEnd]layout{
 	KindGetDone:      {name: "GetDone", counted: true},
 	KindNotify:       {name: "Notify", counted: true, min: minMessage, max: MaxNotify},
 	KindForget:       {name: "Forget", counted: true, min: 8, max: 8 * MaxForget},
+	KindPlaced:       {name: "Placed", counted: true, flags: FlagNotify},
 	KindBeat:         {name: "Beat"},
 	KindAck:          {name: "Ack", max: RefusalSize * MaxRefusals},
 	KindCredit:       {name: "Credit"},
@@ -93,6 +97,8 @@ var layouts = [kindEnd]layout{
 	KindCancel:       {name: "Cancel", max: markSize * MaxMarks},
 	KindVerdict:      {name: "Verdict"},
 	KindGoodbye:      {name: "Goodbye", max: markSize * MaxMarks},
+	KindMap:          {name: "Map"},
+	KindMapped:       {name: "Mapped"},
 	KindChallenge:    {name: "Challenge", max: MaxHandshake},
 	KindHello:        {name: "Hello", max: MaxHandshake},
 	KindAnswer:       {name: "Answer", max: MaxHandshake},

@@ -57,6 +57,12 @@ func TestLayoutOfEveryKind(t *testing.T) {
 			[]string{"1500 0000 00000000", u64("02"), "05", "*64"}},
 		{"Goodbye", (&Goodbye{Reason: 7, Marks: []Mark{{0x102, 5, 9}}}).Append(nil),
 			[]string{"1600 0000 18000000", "07", "*64", mark}},
+		{"Placed", (&Placed{Op: 2, Region: 3, Base: 4, Total: 0x105, Position: 0x100, Size: 5, Notify: true}).Append(nil),
+			[]string{"0901 0000 00000000", u64("02"), u64("03"), u64("04"), u64("0501"), u64("0001"), "05", "*64"}},
+		{"Map", (&Map{Ask: 2, Region: 3, Token: token}).Append(nil),
+			[]string{"1700 0000 00000000", u64("02"), tok, u64("03"), "*64"}},
+		{"Mapped", (&Mapped{Ask: 2, Code: CodeOK, Key: 0x304, Address: 0x105, Length: 6}).Append(nil),
+			[]string{"1800 0000 00000000", u64("02"), "00 000000 04030000", u64("0501"), u64("06"), "*64"}},
 	}
 	seen := map[Kind]bool{}
 	for _, tt := range tests {
@@ -115,8 +121,9 @@ func TestLayoutOfRecords(t *testing.T) {
 func TestNumbersOfKinds(t *testing.T) {
 	want := map[Kind]string{
 		1: "Batch", 2: "Chunk", 3: "MessageChunk", 4: "GetRequest", 5: "GetData",
-		6: "GetDone", 7: "Notify", 8: "Forget",
+		6: "GetDone", 7: "Notify", 8: "Forget", 9: "Placed",
 		16: "Beat", 17: "Ack", 18: "Credit", 19: "Retired", 20: "Cancel", 21: "Verdict", 22: "Goodbye",
+		23: "Map", 24: "Mapped",
 		32: "Challenge", 33: "Hello", 34: "Answer", 35: "Confirm",
 	}
 	for i := range 256 {

@@ -91,6 +91,8 @@ func samples() [][]byte {
 		}}).Append(nil),
 		(&Forget{Ops: []OpID{1, 1<<64 - 1}}).Append(nil),
 		(&Forget{Ops: make([]OpID, MaxForget)}).Append(nil),
+		(&Placed{Op: 7, Region: 8, Base: 9, Total: 11, Position: 1, Size: 10}).Append(nil),
+		(&Placed{Op: 7, Region: 8, Base: 1<<64 - 1, Total: 1 << 40, Size: MaxChunk, Notify: true}).Append(nil),
 		(&Beat{Seq: 1, Echo: 2, Held: 3, Seen: 4}).Append(nil),
 		(&Ack{Count: 1, Seen: 2}).Append(nil),
 		(&Ack{Count: MaxRefusals, Refusals: refusals(MaxRefusals)}).Append(nil),
@@ -107,6 +109,9 @@ func samples() [][]byte {
 		(&Verdict{Op: 6, Code: CodeCanceled}).Append(nil),
 		(&Goodbye{Reason: 255, Marks: marks(1)}).Append(nil),
 		(&Goodbye{}).Append(nil),
+		(&Map{Ask: 1, Region: 2, Token: token}).Append(nil),
+		(&Mapped{Ask: 1, Key: 1<<32 - 1, Address: 1<<64 - 5, Length: 4}).Append(nil),
+		(&Mapped{Ask: 2, Code: CodeRevoked}).Append(nil),
 	}
 }
 
@@ -163,6 +168,9 @@ func reencodeCounted(h Header, head, body []byte) ([]byte, error) {
 		op, rec, err := ParseNotify(h, head, body)
 		f := Notify{Op: op, Message: messageOf(rec)}
 		return f.Append(nil), err
+	case KindPlaced:
+		f, err := ParsePlaced(h, head)
+		return f.Append(nil), err
 	default:
 		f, err := ParseForget(h, head, body)
 		return f.Append(nil), err
@@ -191,6 +199,12 @@ func reencodeControl(h Header, head, body []byte) ([]byte, error) {
 		return f.Append(nil), err
 	case KindGoodbye:
 		f, err := ParseGoodbye(h, head, body)
+		return f.Append(nil), err
+	case KindMap:
+		f, err := ParseMap(h, head)
+		return f.Append(nil), err
+	case KindMapped:
+		f, err := ParseMapped(h, head)
 		return f.Append(nil), err
 	default:
 		return nil, fmt.Errorf("%w: handshake", ErrMalformed)
