@@ -75,6 +75,9 @@ func (s *Session) refusalsIn(g *Generation, list wire.Refusals) {
 			continue
 		}
 		s.stats.Refused++
+		if r.Code == wire.CodeRevoked {
+			s.doubt(o)
+		}
 		s.finish(o, &rma.OpError{Op: "put", ID: o.ID, Err: rma.CodeError(r.Code)})
 	}
 }
@@ -138,6 +141,9 @@ func (g *Generation) landedItem(it *item) {
 	switch it.kind {
 	case wire.KindChunk:
 		g.chunks--
+	case wire.KindPlaced:
+		g.chunks--
+		g.card.acked++
 	case wire.KindForget:
 		g.s.forgetting -= len(it.forget)
 	default:

@@ -42,7 +42,17 @@ func (s *Session) Cancel(now time.Duration, o *Op) {
 // land until the region is revoked or the next epoch begins. The target is still told as soon as it can be.
 func (s *Session) Abandon(now time.Duration, o *Op) {
 	s.now = now
+	s.reopen(o)
 	s.finish(o, fmt.Errorf("operation %d: the peer could not be asked in time: %w", o.ID, rma.ErrOutcomeUnknown))
+	s.freeSource(o)
+}
+
+// reopen takes back the end of an operation that is to be called canceled, and may still land.
+func (s *Session) reopen(o *Op) {
+	if o.quits && !o.done {
+		s.stats.Canceled--
+		o.ended, o.quits = false, false
+	}
 }
 
 // withdraw tells each transport that has work of the operation.
@@ -148,6 +158,7 @@ func (s *Session) verdictIn(v wire.Verdict) {
 			s.finish(c.op, nil)
 		case wire.CodeCanceled:
 			s.stats.Canceled++
+			c.op.quits = true
 			s.finish(c.op, fmt.Errorf("operation %d: %w", v.Op, rma.ErrCanceled))
 		default:
 			s.finish(c.op, fmt.Errorf("operation %d: %w", v.Op, rma.CodeError(v.Code)))

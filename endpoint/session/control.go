@@ -12,6 +12,8 @@ type control struct {
 	retired *Generation // our final count of that generation
 	cancel  *cancel
 	verdict *wire.Verdict
+	mapped  *wire.Mapped
+	ask     *remote
 	stale   *wire.Retired // answer about a generation that we do not have
 	bye     bool
 }
@@ -125,6 +127,10 @@ func (g *Generation) appendControl(c control, b []byte) []byte {
 		return b
 	case c.verdict != nil:
 		return c.verdict.Append(b)
+	case c.ask != nil:
+		return (&wire.Map{Ask: c.ask.ask, Region: c.ask.region, Token: c.ask.token}).Append(b)
+	case c.mapped != nil:
+		return c.mapped.Append(b)
 	case c.stale != nil:
 		return c.stale.Append(b)
 	case c.bye:

@@ -23,6 +23,9 @@ type item struct {
 	bulk   bool      // counts towards the lane's bulk bytes
 }
 
+// ofPut tells whether it is a chunk of a put, whichever way its bytes go.
+func (it *item) ofPut() bool { return it.kind == wire.KindChunk || it.kind == wire.KindPlaced }
+
 // planned is one entry of the plan between Fill and Wrote.
 type planned struct {
 	item
@@ -57,6 +60,9 @@ func (g *Generation) Fill(now time.Duration, out *rma.Gather) bool {
 		f.takeSegments()
 		f.takeSmall()
 		f.takeBulk()
+	}
+	if len(g.plan) == 0 && len(g.todo) > 0 { // what takeBulk has to ask for, and nothing else to take it along
+		f.takeControl(now)
 	}
 	f.flush()
 	if len(g.plan) == 0 {
@@ -125,7 +131,7 @@ func (f *filler) entry(p planned) {
 		}
 		g.bulk += int(p.bytes)
 	}
-	if p.kind == wire.KindChunk {
+	if p.ofPut() {
 		g.chunks++
 	}
 }
@@ -288,6 +294,10 @@ func (g *Generation) Wrote(now time.Duration, out *rma.Gather, n int) error {
 			return err
 		}
 	}
+	if c := g.card; c != nil && c.unasked {
+		c.unasked = false
+		s.fence(g, ErrAbandoned)
+	}
 	if g.fenced {
 		s.quieten(g)
 	}
@@ -334,6 +344,9 @@ func (g *Generation) begin(p *planned) {
 		if p.op != nil {
 			p.op.begun = true
 		}
+	case wire.KindPlaced:
+		p.op.begun = true
+		g.card.post(g.s, &p.item)
 	default:
 		p.op.begun = true
 	}
@@ -386,14 +399,14 @@ func (g *Generation) returnPlan(plan []planned) {
 		if p.bulk {
 			g.bulk -= int(p.bytes)
 		}
-		if p.kind == wire.KindChunk {
+		if p.ofPut() {
 			g.chunks--
 		}
 		if p.op == nil || p.seg != nil {
 			continue
 		}
 		switch p.kind {
-		case wire.KindChunk, wire.KindMessageChunk, wire.KindGetData:
+		case wire.KindChunk, wire.KindPlaced, wire.KindMessageChunk, wire.KindGetData:
 			g.s.spent(p.op)
 			p.op.giveBack(span{p.at, uint64(p.n)})
 			if p.op.unsent() {

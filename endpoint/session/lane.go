@@ -37,7 +37,8 @@ type Generation struct {
 	suspect bool
 	fenced  bool
 	quiet   bool
-	leaving bool // our goodbye went out on it
+	leaving bool  // our goodbye went out on it
+	card    *card // one-sided; nil: a stream
 
 	// Write half. Owner: the holder of the write token, inside Fill … Wrote.
 	token    bool // somebody writes, or has been told to
@@ -183,7 +184,7 @@ func (g *Generation) BytesInFlight() uint64 { return g.inFlight }
 // LostBytes is what was in flight when the generation was fenced.
 func (g *Generation) LostBytes() uint64 { return g.lost }
 
-// IsQuiet tells whether the generation is fenced and no bracket of it is open.
+// IsQuiet tells whether the generation is fenced, no bracket of it is open, and its card is done.
 func (g *Generation) IsQuiet() bool { return g.quiet }
 
 func (g *Generation) outstanding() bool {
@@ -223,6 +224,10 @@ func (l *Lane) FenceOlder(now time.Duration, id wire.Generation, cause error) bo
 // Attach opens a generation that both ends have agreed on. It takes work as soon as the older
 // generations of its rail are settled. Nil: a higher generation was joined or retired meanwhile.
 func (l *Lane) Attach(now time.Duration, id wire.Generation, user any) *Generation {
+	return l.attach(now, id, user, nil)
+}
+
+func (l *Lane) attach(now time.Duration, id wire.Generation, user any, c *card) *Generation {
 	s := l.s
 	s.now = now
 	if s.closed != nil || id < l.highest || !l.awaits(id) {
@@ -230,7 +235,7 @@ func (l *Lane) Attach(now time.Duration, id wire.Generation, user any) *Generati
 	}
 	l.highest = id
 	g := &Generation{
-		lane: l, s: s, ID: id, User: user, heard: now, answered: now, rateAt: now,
+		lane: l, s: s, ID: id, User: user, card: c, heard: now, answered: now, rateAt: now,
 		creditSent: s.cfg.Window,
 	}
 	l.current = g

@@ -23,7 +23,8 @@ const (
 // Op is one operation. The owner fills the first block and passes it to Start.
 //
 // Owner: the session, from Start until its Completed effect; then the application again.
-// Invariant: pins counts the open brackets whose plan names Data; the operation does not end while it is above 0.
+// Invariant: pins counts the open brackets whose plan names Data, posted the places of it; the operation does not end while
+// one of them is above 0.
 type Op struct {
 	Kind   OpKind
 	Region uint64
@@ -59,6 +60,11 @@ type Op struct {
 	asking  bool
 	strikes uint8 // how often a frame of it was rejected with its generation
 	pins    int
+	// posted is its places that a card may still read Data for; stray, those that may still land at the target though their
+	// queue pair here is gone.
+	posted, stray int
+	abandoned     bool // no card may read Data any longer than it must
+	quits         bool // it ends as canceled, so nothing of it may land any more
 
 	region *rma.Region // Serve: where Data lies
 	padded bool        // Serve: zeros went instead of data
@@ -332,7 +338,12 @@ func (s *Session) finish(o *Op, err error) {
 	o.ended, o.err = true, err
 	o.returned = nil
 	s.cutLoose(o)
-	if o.pins == 0 {
+	s.over(o)
+}
+
+// over completes an operation that has ended, once nothing reads its memory and nothing contradicts its outcome.
+func (s *Session) over(o *Op) {
+	if o.pins == 0 && o.posted == 0 && (o.stray == 0 || !o.quits) {
 		s.complete(o)
 	}
 }
@@ -365,7 +376,7 @@ func (s *Session) unpin(o *Op) {
 	switch {
 	case o.ended && !o.done:
 		s.cutLoose(o)
-		s.complete(o)
+		s.over(o)
 	case o.canceling && !o.ended:
 		s.askCancel(o)
 	}

@@ -246,6 +246,9 @@ func (g *Generation) parseFrame(b []byte) (bool, error) {
 		}
 		g.landBuffered()
 		return true, nil
+	case wire.KindPlaced:
+		g.r += wire.HeaderSize
+		return true, g.placedIn(h, head)
 	default: // taken whole
 	}
 	size := wire.HeaderSize + int(h.Body)
@@ -379,6 +382,18 @@ func (g *Generation) controlIn(h wire.Header, head, body []byte) error {
 		}
 		s.verdictIn(f)
 		return nil
+	case wire.KindMap:
+		f, err := wire.ParseMap(h, head)
+		if err != nil {
+			return broken(err)
+		}
+		return g.mapIn(f)
+	case wire.KindMapped:
+		f, err := wire.ParseMapped(h, head)
+		if err != nil {
+			return broken(err)
+		}
+		return g.mappedIn(f)
 	case wire.KindGoodbye:
 		f, err := wire.ParseGoodbye(h, head, body)
 		if err != nil {

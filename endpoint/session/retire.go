@@ -94,16 +94,26 @@ func (s *Session) fence(g *Generation, cause error) {
 	}
 	g.offers.reset()
 	g.small.reset()
+	if c := g.card; c != nil {
+		c.maps, c.asks = nil, nil
+	}
 	s.quieten(g)
 	if s.closed == nil {
 		s.reoffer()
 	}
 }
 
-// quieten: once no socket call and no delivery of a fenced generation is in progress, its final count is fixed.
+// quieten: once no socket call and no delivery of a fenced generation is in progress, and no card works for it any more, its
+// final count is fixed.
 func (s *Session) quieten(g *Generation) {
 	if g.quiet || g.reading || g.writing {
 		return
+	}
+	if c := g.card; c != nil {
+		if !c.drained { // our card may still write for the peer (rule 20)
+			return
+		}
+		c.conceal(s)
 	}
 	g.quiet = true
 	g.land = landing{}
@@ -171,6 +181,9 @@ func (s *Session) settle(g *Generation) {
 		_ = g.advance(g.peerFinal) // cannot fail: acked <= peerFinal <= whole
 		g.settled = true
 		s.reroute(g)
+		if g.card != nil {
+			g.card.landedStrays(s)
+		}
 		s.effect(Effect{Kind: Settled, Gen: g, Err: g.cause})
 		s.flushPending()
 		s.reoffer()

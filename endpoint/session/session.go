@@ -102,6 +102,10 @@ const (
 	Room
 	// PeerLeft: the peer said goodbye; once. Err is nil or says why.
 	PeerLeft
+	// MapWanted: register Region for Gen's card (Region.Map), and answer with Gen.Mapped.
+	MapWanted
+	// Unmap: Release Mapping.
+	Unmap
 	// Undelivered: Message of ours is not known to have arrived, and will not be sent again; Err says why.
 	Undelivered
 )
@@ -112,6 +116,8 @@ type Effect struct {
 	Gen     *Generation
 	Op      *Op
 	Message *Message
+	Region  *rma.Region
+	Mapping *rma.Mapping
 	Inline  bool
 	Err     error
 }
@@ -217,6 +223,7 @@ func (s *Session) Close(now time.Duration, err error) {
 	}
 	for e := s.open.first; e != nil; {
 		next := e.after
+		s.reopen(e)
 		s.finish(e, err)
 		e = next
 	}

@@ -1,7 +1,7 @@
 package session
 
-// Sizes is how much a session keeps at a moment, for metrics and for tests of its bounds. All but Names are 0 when
-// nothing is under way.
+// Sizes is how much a session keeps at a moment, for metrics and for tests of its bounds. All but Names, Remote and Exposed
+// are 0 when nothing is under way.
 type Sizes struct {
 	Ops, Bodies, Owed, Cancels, Verdicts, Forget, Pending, Held, Parting, Forgetting int
 	Holds, Assemblies, Tombs, Tracked, Serving, Refusals                             int
@@ -9,6 +9,11 @@ type Sizes struct {
 	Unsettled int
 	// Assembling is the bytes of large messages that are being put together.
 	Assembling uint64
+	// Asks is the questions for remote keys that are open, at either end; Places those that cards have not completed, or that
+	// may still land.
+	Asks, Places int
+	// Remote and Exposed are the peer's regions of which we know, and ours of which we have told.
+	Remote, Exposed int
 	// Names is how many names of the peer's are kept.
 	Names int
 }
@@ -36,6 +41,12 @@ func (s *Session) Sizes() Sizes {
 			z.Refusals += len(g.refusals)
 			if g.fenced {
 				z.Unsettled++
+			}
+			if c := g.card; c != nil {
+				z.Asks += len(c.asks) + c.pending
+				z.Places += c.places.len() + len(c.strays)
+				z.Remote += len(c.maps)
+				z.Exposed += len(c.exposed)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import "time"
 func (f *filler) takeBulk() {
 	g := f.g
 	limit := g.lane.bulkLimit()
-	took := false
-	for i := 0; i < g.offers.len() && !f.full() && g.bulk < limit && g.chunks < maxChunksOut; {
+	took, passed := false, 0
+	for i := 0; i < g.offers.len() && !f.full() && g.bulk < limit && g.chunks < maxChunksOut && passed < maxPassed; {
 		o := *g.offers.at(i)
 		if !o.unsent() {
 			if i > 0 { // only the front can be popped; what is behind waits its turn
@@ -30,8 +30,18 @@ func (f *filler) takeBulk() {
 			i++
 			continue
 		}
-		f.takeChunk(o, true)
-		took = true
+		switch way, m := f.wayOf(o); way {
+		case byFrames:
+			f.takeChunk(o, true)
+			took = true
+		case byPlace:
+			f.takePlace(o, m)
+			took = true
+		case waiting:
+			i++
+			passed++
+		case byNone:
+		}
 	}
 	if took && g.bulk >= limit {
 		g.share()
