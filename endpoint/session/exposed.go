@@ -20,7 +20,6 @@ import (
 const (
 	maxMapped = 4 << 10  // regions that are registered for it at one time
 	maxTold   = 16 << 10 // keys told in its life; then the next generation begins
-	maxAside  = 64       // registrations set aside
 	maxTries  = 8        // registrations for one question
 )
 
@@ -58,6 +57,9 @@ func (g *Generation) mapIn(f wire.Map) error {
 	s, c := g.s, g.card
 	if c == nil {
 		return protocolError("a question for a remote key on a stream")
+	}
+	if g.fenced {
+		return nil
 	}
 	region, code := s.regions.Check(rma.Claim{Region: f.Region, Token: f.Token, Want: rma.RemoteWrite})
 	if code != wire.CodeOK {
@@ -112,8 +114,8 @@ func (c *card) room() wire.Code {
 	return wire.CodeOK
 }
 
-// Mapped answers a MapWanted. True: the registration is set aside, because a peer may still write by the key that it bears;
-// register the region once more.
+// Mapped answers a MapWanted. True: the peer may still write by this very key, which was another region's. Release the mapping at
+// once, have the card spend the key on memory of its own until Gen is quiet, and register the region once more.
 func (g *Generation) Mapped(now time.Duration, r Registration) (again bool) {
 	s, c := g.s, g.card
 	s.now = now
@@ -130,10 +132,10 @@ func (g *Generation) Mapped(now time.Duration, r Registration) (again bool) {
 	case r.Err != nil:
 		reply = wire.Mapped{Ask: e.ask, Code: wire.CodeInternal}
 	case s.told(r.Key):
-		c.aside = append(c.aside, r.Mapping)
-		if e.tries++; e.tries < maxTries && len(c.aside) < maxAside {
+		if e.tries++; e.tries < maxTries {
 			return true
 		}
+		s.unmap(r.Mapping)
 		reply = wire.Mapped{Ask: e.ask, Code: wire.CodeLimit}
 	}
 	c.pending--
@@ -184,10 +186,7 @@ func (c *card) conceal(s *Session) {
 			s.unmap(m)
 		}
 	}
-	for _, m := range c.aside {
-		s.unmap(m)
-	}
-	c.exposed, c.aside, c.keys, c.pending = nil, nil, nil, 0
+	c.exposed, c.keys, c.pending = nil, nil, 0
 }
 
 // placedIn counts a chunk whose bytes the card has written.

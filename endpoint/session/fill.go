@@ -294,9 +294,10 @@ func (g *Generation) Wrote(now time.Duration, out *rma.Gather, n int) error {
 			return err
 		}
 	}
-	if c := g.card; c != nil && c.unasked {
-		c.unasked = false
-		s.fence(g, ErrAbandoned)
+	if g.card != nil {
+		if err := g.closeWrite(); err != nil {
+			return err
+		}
 	}
 	if g.fenced {
 		s.quieten(g)

@@ -28,14 +28,16 @@ type card struct {
 	maps    map[mapKey]*remote
 	asks    []*remote // the questions that are open: at most maxAsks
 	asked   uint64
-	unasked bool // an abandoned operation was posted from an open plan: it must be fenced
+	// What was learned of places while the write call that posts them was in progress: how many are complete, that the one
+	// behind them was refused, and that the source of one has to be freed.
+	soon          int
+	refused, quit bool
 
 	// Target.
 	exposed map[uint64]*exposed // by the region's number: all that this generation has told a key of
 	keys    map[uint32]uint64   // the region of each key that was told
 	pending int                 // questions that wait for the owner's Mapped
 	sweepAt int                 // how many are exposed when those that are not revoked are counted again
-	aside   []*rma.Mapping      // kept, so that the key that it bears is not given again
 }
 
 // Bounds of a one-sided generation.
@@ -146,6 +148,9 @@ func (g *Generation) mappedIn(f wire.Mapped) error {
 	if c == nil {
 		return protocolError("a remote key on a stream")
 	}
+	if g.fenced { // nothing is asked any more
+		return nil
+	}
 	for i, m := range c.asks {
 		if m.ask != f.Ask {
 			continue
@@ -188,25 +193,45 @@ func (c *card) post(s *Session, it *item) {
 	}
 	c.places.push(it.op)
 	it.op.posted++
-	c.unasked = c.unasked || it.op.abandoned
+	c.quit = c.quit || it.op.abandoned
 }
 
 // Placed says that the first k open places are complete: the peer's card has them, and ours needs their sources no more.
 func (g *Generation) Placed(now time.Duration, k int) error {
 	s, c := g.s, g.card
 	s.now = now
-	if c == nil || k < 0 || k > c.places.len() {
+	if c == nil || k < 0 || (k > c.places.len() && !g.writing) {
 		return fmt.Errorf("session: %d places are called complete; fewer are open, or none can be", k)
 	}
-	for range k {
+	for k > 0 && c.places.len() > 0 {
+		k--
 		o := c.places.pop()
 		c.taken++
 		o.posted--
 		s.outlived(o)
 	}
-	if k > 0 && g.offers.len() > 0 {
+	c.soon += k
+	if g.offers.len() > 0 {
 		s.wake(g)
 	}
+	return nil
+}
+
+// closeWrite ends the bracket of a write call: what was learned of its places meanwhile.
+func (g *Generation) closeWrite() error {
+	s, c := g.s, g.card
+	k := c.soon
+	c.soon = 0
+	if err := g.Placed(s.now, k); err != nil {
+		return err
+	}
+	if c.refused && c.places.len() > 0 {
+		s.doubt(*c.places.front())
+	}
+	if c.quit {
+		s.fence(g, ErrAbandoned)
+	}
+	c.refused, c.quit = false, false
 	return nil
 }
 
@@ -216,9 +241,13 @@ func (g *Generation) PlaceFailed(now time.Duration, k int, err error) error {
 	if err := g.Placed(now, k); err != nil {
 		return err
 	}
-	s := g.s
-	if errors.Is(err, rma.ErrAccess) && g.card.places.len() > 0 {
-		s.doubt(*g.card.places.front())
+	s, c := g.s, g.card
+	switch {
+	case !errors.Is(err, rma.ErrAccess):
+	case c.places.len() > 0:
+		s.doubt(*c.places.front())
+	default:
+		c.refused = g.writing
 	}
 	s.fence(g, fmt.Errorf("%w: %w", ErrPlace, err))
 	return nil

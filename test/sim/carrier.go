@@ -16,7 +16,9 @@ type carrier struct {
 	e      *End
 	gen    *session.Generation
 	sock   *sock
-	dead   bool // killed or lost: its loops begin nothing new
+	dead   bool     // killed or lost: its loops begin nothing new
+	gone   bool     // its queue pair is destroyed, and the session knows
+	spent  []uint32 // keys that must not be given again while it lives
 	mailAt time.Duration
 
 	out     rma.Gather
@@ -86,7 +88,13 @@ func (c *carrier) write() {
 			c.e.w.violate("%s writes %d bytes of a source that was given back, on rail %d", c.e, len(b), c.r.id)
 		}
 	}
-	n, err := c.sock.write(c.out.Bufs)
+	var n int
+	var err error
+	if c.sock.qp != nil {
+		n, err = c.sock.qp.post(&c.out)
+	} else {
+		n, err = c.sock.write(c.out.Bufs)
+	}
 	c.out.Release()
 	c.e.node.soon("wrote", func() { c.wrote(n, err) })
 }
@@ -204,6 +212,7 @@ func (c *carrier) lost(err error) {
 		return
 	}
 	c.end(err)
+	c.settleQueue()
 	c.e.s.Lost(c.e.now(), c.gen, err)
 	c.e.pump()
 }
@@ -221,7 +230,11 @@ func (c *carrier) kill(cause error) {
 func (c *carrier) end(cause error) {
 	c.dead = true
 	c.e.note("rail %d generation %d ends: %v", c.r.id, c.gen.ID, shortly(cause))
-	c.sock.close(c.e.w.chance(c.e.w.opt.Zombies))
+	if c.sock.qp != nil {
+		c.drain()
+	} else {
+		c.sock.close(c.e.w.chance(c.e.w.opt.Zombies))
+	}
 	if c.r.carrier == c {
 		c.r.carrier = nil
 	}

@@ -26,7 +26,8 @@ type sock struct {
 	err  error // why the connection is over, as far as this end knows
 	// readable and writable are called once, when there is something to read or room to write, or an error.
 	readable, writable func()
-	silent             bool // a packet for this end, once closed, is answered by nothing: the reset is swallowed
+	qp                 *queuePair // on a path of cards that write into memory; else nil
+	silent             bool       // a packet for this end, once closed, is answered by nothing: the reset is swallowed
 }
 
 // pipe is one direction of a connection: bounded, in order.
@@ -42,12 +43,22 @@ type pipe struct {
 	last    time.Duration
 }
 
-// packet is bytes, a handshake's message, or the end.
+// packet is bytes, a handshake's message, a part of a card's write, or the end.
 type packet struct {
 	at    time.Duration
 	data  []byte
+	slot  int // what it takes of the receiver's buffers where that is not its bytes
+	write *writePart
 	msg   any
 	reset bool
+}
+
+// size is how many bytes go over the path.
+func (k *packet) size() int {
+	if k.write != nil {
+		return k.write.n
+	}
+	return len(k.data)
 }
 
 func newConn(p *Path) *conn {
@@ -59,6 +70,9 @@ func newConn(p *Path) *conn {
 	for i, s := range c.socks {
 		s.out = &pipe{w: p.w, dir: &p.dir[i], to: c.socks[1-i], limit: limit()}
 		c.socks[1-i].in = s.out
+	}
+	if p.verbs {
+		c.makeQueuePairs()
 	}
 	p.live = append(p.live, c)
 	return c
@@ -99,7 +113,7 @@ func (s *sock) send(msg any) {
 
 // read fills the buffers from what has arrived; at most limit bytes.
 func (s *sock) read(bufs [2][]byte, limit int) (int, error) {
-	n := 0
+	n, slots := 0, 0
 	for _, b := range bufs {
 		for len(b) > 0 && n < limit && len(s.in.arrived) > 0 {
 			p := &s.in.arrived[0]
@@ -110,12 +124,17 @@ func (s *sock) read(bufs [2][]byte, limit int) (int, error) {
 			copy(b, p.data[:k])
 			b, p.data, n = b[k:], p.data[k:], n+k
 			if len(p.data) == 0 {
+				slots += p.slot
 				s.in.arrived = s.in.arrived[1:]
 			}
 		}
 	}
 	if n > 0 {
-		s.in.drained(n)
+		if s.qp != nil {
+			s.in.drained(slots)
+		} else {
+			s.in.drained(n)
+		}
 		return n, nil
 	}
 	return 0, s.err
@@ -139,9 +158,8 @@ func (p *pipe) full() bool { return p.used > p.limit-p.limit/3 }
 
 // push sends a packet behind all others.
 func (p *pipe) push(k packet) {
-	n := len(k.data)
-	p.used += n
-	p.last = max(p.last, p.dir.arrival(n+64))
+	p.used += max(len(k.data), k.slot)
+	p.last = max(p.last, p.dir.arrival(k.size()+64))
 	k.at = p.last
 	p.flight = append(p.flight, k)
 	p.move()
@@ -153,8 +171,13 @@ func (p *pipe) move() {
 		return
 	}
 	p.moving = true
-	p.w.After(p.flight[0].at-p.w.now, "packet", func() {
+	var arrive func()
+	arrive = func() {
 		p.dir.whenOpen(func() {
+			if p.notReady() {
+				p.w.After(notReadyDelay, "receiver-not-ready", arrive)
+				return
+			}
 			p.moving = false
 			if len(p.flight) == 0 {
 				return
@@ -164,12 +187,20 @@ func (p *pipe) move() {
 			p.land(k)
 			p.move()
 		})
-	})
+	}
+	p.w.After(p.flight[0].at-p.w.now, "packet", arrive)
 }
 
 // land is a packet's arrival.
 func (p *pipe) land(k packet) {
 	s := p.to
+	switch {
+	case k.write != nil:
+		s.qp.arrive(k.write)
+		return
+	case s.qp != nil && s.qp.broken != nil && !k.reset:
+		return
+	}
 	if k.reset {
 		s.fail(errReset)
 		return
@@ -219,6 +250,9 @@ func (s *sock) close(zombie bool) {
 	if errors.Is(s.err, errClosed) {
 		return
 	}
+	if s.qp != nil {
+		s.qp.destroy()
+	}
 	was := s.err
 	s.err = nil
 	s.fail(errClosed)
@@ -240,6 +274,9 @@ func (c *conn) cut(sides [2]bool) {
 		if sides[i] {
 			s.out.flight = nil
 			s.in.flight = nil
+			if s.qp != nil {
+				s.qp.fail(errReset)
+			}
 			s.fail(errReset)
 		}
 	}

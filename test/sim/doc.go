@@ -8,6 +8,7 @@
 //	path.go      what lies between two cards: delay, rate, black holes; conn.go the byte streams over it
 //	node.go      one incarnation; end.go one end of a session and how it carries out effects
 //	carrier.go   the transport of one generation: its writer and its reader; join.go how it comes to be
+//	verbs.go     paths whose cards write into memory: queue pairs, registrations, and how a transport uses them
 //	pulse.go     health: beats, suspicion, trust
 //	faults.go    what breaks, and when it heals
 //	ending.go    worlds that end in the middle: an end that breaks off, one that says goodbye

@@ -18,6 +18,7 @@ type End struct {
 	s     *session.Session
 	rails []*railEnd
 	app   *App
+	cards *cards // that write for this peer
 
 	fx      []session.Effect // in the order in which they came, not yet carried out
 	running bool
@@ -36,7 +37,7 @@ type quietWaiter struct {
 }
 
 func newEnd(n *Node, p *Pair, side int, opener bool) *End {
-	e := &End{w: n.w, node: n, pair: p, side: side}
+	e := &End{w: n.w, node: n, pair: p, side: side, cards: newCards(n.w)}
 	cfg := n.w.opt.sessionFor(side)
 	cfg.Opener = opener
 	s, err := session.New(cfg, n.regions)
@@ -123,6 +124,10 @@ func (e *End) effect(fx session.Effect) {
 		e.pair.lives.up(e, fx.Gen)
 	case session.Room:
 		e.app.room()
+	case session.MapWanted:
+		e.node.soon("register", func() { e.register(fx.Gen, fx.Region) })
+	case session.Unmap:
+		e.node.soon("deregister", fx.Mapping.Release)
 	case session.Undelivered:
 		e.app.undelivered(fx.Message, fx.Err)
 	case session.PeerLeft:

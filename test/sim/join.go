@@ -247,12 +247,20 @@ func (r *railEnd) accept(s *sock) {
 func (r *railEnd) attach(s *sock, gen wire.Generation) bool {
 	e := r.e
 	c := &carrier{r: r, e: e, sock: s, pulse: rail.NewHealth(rail.HealthConfig{}, e.now())}
-	g := e.s.Lane(r.id).Attach(e.now(), gen, c)
+	var g *session.Generation
+	if s.qp != nil {
+		g = e.s.Lane(r.id).AttachOneSided(e.now(), gen, c)
+	} else {
+		g = e.s.Lane(r.id).Attach(e.now(), gen, c)
+	}
 	if g == nil {
 		e.pump()
 		return false
 	}
 	c.gen = g
+	if s.qp != nil {
+		s.qp.owner = c
+	}
 	c.health, r.heard = newHealthCheck(c), e.now() // the handshake was an answer
 	e.w.Count.Joins++
 	e.note("rail %d: generation %d is attached", r.id, gen)

@@ -79,7 +79,10 @@ func (w *World) build() {
 		for _, b := range w.nodes[i+1:] {
 			p := &Pair{lives: livesCheck{w: w, lives: make(map[lifeKey]*life)}}
 			for k := range w.opt.Lanes {
-				p.paths = append(p.paths, newPath(w, fmt.Sprintf("%d-%d/%d", a.id, b.id, k)))
+				path := newPath(w, fmt.Sprintf("%d-%d/%d", a.id, b.id, k))
+				path.pair = p
+				path.verbs = w.opt.Verbs == 1 || (w.opt.Verbs > 0 && w.chance(w.opt.Verbs))
+				p.paths = append(p.paths, path)
 			}
 			opener := w.rnd.IntN(2)
 			p.ends[0] = newEnd(a, p, 0, opener == 0)

@@ -26,6 +26,7 @@ type Options struct {
 	MinRate, MaxRate           float64
 	MinBuffer, MaxBuffer       int
 	ShortWrites                float64 // chance that a write takes less than there is room for
+	Verbs                      float64 // chance, for each path, that its cards write into memory
 
 	// The nodes' own time: how long a goroutine waits for its turn.
 	Turn     time.Duration
@@ -103,6 +104,7 @@ var features = map[string]func(*Options){
 	"revokes":  func(o *Options) { o.Load.RevokeEvery = 0 },
 	"evil":     func(o *Options) { o.Load.Evil = 0 },
 	"latefx":   func(o *Options) { o.LateFx = 0 },
+	"verbs":    func(o *Options) { o.Verbs = 0 },
 	"bothdial": func(o *Options) { o.BothDial = false },
 }
 
@@ -168,6 +170,7 @@ func OptionsOf(seed uint64) Options {
 	o.MaxBuffer = o.MinBuffer * (1 + d.IntN(16))
 	o.Load = loadOf(d, &o)
 	o.Faults = faultsOf(d)
+	o.Verbs = pick(draw{rand.New(rand.NewPCG(seed, 23))}, 0, 0, 0, 0, 0.5, 1)
 	return o
 }
 

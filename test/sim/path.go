@@ -7,8 +7,11 @@ import "time"
 type Path struct {
 	w    *World
 	name string
-	dir  [2]direction // by the side that sends
-	live []*conn
+	pair *Pair
+	// verbs: its cards write into registered memory by themselves.
+	verbs bool
+	dir   [2]direction // by the side that sends
+	live  []*conn
 }
 
 // direction is one way of a path.

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"maps"
+	"strings"
+	"time"
+)
 
 // profiles are pressures: each takes what a seed has chosen and makes one kind of trouble likely, so that a bug of that kind
 // is met within a few seeds. They change what happens, never what must hold.
@@ -139,11 +143,51 @@ var profiles = map[string]func(*Options){
 	},
 }
 
+// verbsProfiles are pressures on paths whose cards write.
+var verbsProfiles = map[string]func(*Options){
+	// Puts over cards, and whatever the seed has chosen besides.
+	"verbs": func(o *Options) {
+		o.Verbs = 0.7
+		o.Load.Puts = max(o.Load.Puts, 5)
+		o.Load.BigPut = max(o.Load.BigPut, 10<<10)
+	},
+	// Puts that are taken back while cards write, some without waiting for the verdict.
+	"verbs-cancels": func(o *Options) {
+		o.cancels()
+		o.Verbs, o.Load.Abandon = 0.8, 0.3
+		o.MinRate, o.MaxRate = 2e7, 1e8
+	},
+	// Regions that are revoked and registered again under the cards' writes.
+	"verbs-revokes": func(o *Options) {
+		profiles["revokes"](o)
+		o.Verbs, o.Zombies = 0.8, 1
+		o.Load.Cancel, o.Load.Evil, o.Load.Regions = 0.1, 0.1, 3
+		o.MinRate, o.MaxRate = 2e7, 1e8
+	},
+	// Queue pairs that are lost all the time, and cards that wake up long after.
+	"verbs-retires": func(o *Options) {
+		o.lanes(2)
+		o.Verbs, o.Zombies = 1, 1
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 10, 1, 1, 0
+		o.Load.Cancel, o.Load.Abandon, o.Load.Notify, o.Load.Evil = 0.3, 0.3, 0.3, 0
+		o.puts(100 << 10)
+		o.MinRate, o.MaxRate = 2e7, 1e8
+		o.Faults.Reset, o.Faults.HalfReset, o.Faults.Broken = 60*time.Millisecond, 30*time.Millisecond, 60*time.Millisecond
+		o.Faults.Hole, o.Faults.OneWay, o.Faults.Freeze = 100*time.Millisecond, 60*time.Millisecond, 300*time.Millisecond
+		o.Faults.HoleFor, o.Faults.FreezeFor = 2*time.Second, 600*time.Millisecond
+	},
+}
+
+func init() { maps.Copy(profiles, verbsProfiles) }
+
 // press puts the options under a profile's pressure. False: there is none of that name.
 func (o *Options) press(name string) bool {
 	f := profiles[name]
 	if f == nil {
 		return false
+	}
+	if name != "" && !strings.HasPrefix(name, "verbs") {
+		o.Verbs = 0 // their trouble is that of streams
 	}
 	f(o)
 	return true

@@ -44,6 +44,9 @@ type Counts struct {
 	Joins, Kills, Retires, Suspects    uint64
 	ReroutedFrames, ReroutedBytes      uint64
 	Bytes                              uint64
+	// Of paths whose cards write: places posted, regions registered, writes refused by the peer's card for want of a registration,
+	// those that nobody acknowledged, and packets that came to a queue pair that was no more.
+	Places, Maps, AccessErrors, Retries, CardRefusals uint64
 }
 
 // violation is how a checker or a broken promise ends a run.
