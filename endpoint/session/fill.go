@@ -294,15 +294,14 @@ func (g *Generation) Wrote(now time.Duration, out *rma.Gather, n int) error {
 			return err
 		}
 	}
+	var err error
 	if g.card != nil {
-		if err := g.closeWrite(); err != nil {
-			return err
-		}
+		err = g.closeWrite()
 	}
 	if g.fenced {
 		s.quieten(g)
 	}
-	return nil
+	return err
 }
 
 // settlePlan numbers what has been begun and keeps the rest of the frame that was cut off; it gives the index of

@@ -281,7 +281,7 @@ func (g *Generation) Drained(now time.Duration) {
 	if c == nil || c.drained {
 		return
 	}
-	c.drained = true
+	c.drained, c.soon = true, 0 // what a write call still reports as posted is astray
 	s.fence(g, ErrFenced)
 	for c.places.len() > 0 {
 		o := c.places.pop()
