@@ -343,7 +343,9 @@ func (s *Session) finish(o *Op, err error) {
 
 // over completes an operation that has ended, once nothing reads its memory and nothing contradicts its outcome.
 func (s *Session) over(o *Op) {
-	if o.pins == 0 && o.posted == 0 && (o.stray == 0 || !o.quits) {
+	unread := o.posted == 0
+	holds := o.stray == 0 || !o.quits
+	if o.pins == 0 && unread && holds {
 		s.complete(o)
 	}
 }

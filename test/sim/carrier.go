@@ -71,6 +71,7 @@ func (c *carrier) fill() {
 		return
 	}
 	c.e.pump()
+	c.e.plannedPlaces(c.out.Places)
 	if c.out.Size() == 0 {
 		c.e.w.violate("%s plans to write nothing on rail %d", c.e, c.r.id)
 	}

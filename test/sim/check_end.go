@@ -134,6 +134,7 @@ func (w *World) checkEnd() {
 // that the peer does not say at once.
 func (e *End) boundsCheck() {
 	z := e.s.Sizes()
+	e.leftCheck(z.Exposed)
 	z.Names, z.Remote, z.Exposed = 0, 0, 0
 	if z != (session.Sizes{}) {
 		e.w.violate("%s keeps something though nothing is under way: %+v", e, z)

@@ -19,6 +19,7 @@ type End struct {
 	rails []*railEnd
 	app   *App
 	cards *cards // that write for this peer
+	denials
 
 	fx      []session.Effect // in the order in which they came, not yet carried out
 	running bool
@@ -37,7 +38,7 @@ type quietWaiter struct {
 }
 
 func newEnd(n *Node, p *Pair, side int, opener bool) *End {
-	e := &End{w: n.w, node: n, pair: p, side: side, cards: newCards(n.w)}
+	e := &End{w: n.w, node: n, pair: p, side: side, cards: newCards(n.w), denials: make(denials)}
 	cfg := n.w.opt.sessionFor(side)
 	cfg.Opener = opener
 	s, err := session.New(cfg, n.regions)
@@ -119,6 +120,7 @@ func (e *End) effect(fx session.Effect) {
 	case session.Settled:
 		e.note("rail %d generation %d is settled", fx.Gen.Lane().ID, fx.Gen.ID)
 		e.pair.lives.settled(e, fx.Gen)
+		e.settledCards(fx.Gen)
 	case session.LaneUp:
 		e.note("rail %d generation %d is up", fx.Gen.Lane().ID, fx.Gen.ID)
 		e.pair.lives.up(e, fx.Gen)

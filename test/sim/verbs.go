@@ -259,6 +259,7 @@ func (c *carrier) settleQueue() {
 		if q.open[0].failed == nil {
 			cause = fmt.Errorf("flushed: %w", errRetries)
 		}
+		c.e.denied(q.open[0], cause)
 		err = c.gen.PlaceFailed(c.e.now(), k, cause)
 	} else {
 		err = c.gen.Placed(c.e.now(), k)
@@ -294,14 +295,14 @@ func (e *End) register(g *session.Generation, region *rma.Region) {
 			if e.w.chance(0.02) {
 				return nil, errCardFull
 			}
-			reg.Address, reg.Key = e.cards.register(buf)
+			reg.Address, reg.Key = e.cards.register(buf, region.Key().Region())
 			e.w.Count.Maps++
 			return func() { e.cards.deregister(reg.Key) }, nil
 		})
 		if again = g.Mapped(e.now(), reg); again {
 			reg.Mapping.Release()
 			c := carrierOf(g)
-			_, key := e.cards.register(make([]byte, 1))
+			_, key := e.cards.register(make([]byte, 1), 0)
 			c.spent = append(c.spent, key)
 		}
 	}
@@ -314,22 +315,24 @@ var errCardFull = errors.New("sim: the card has no room for a registration")
 type cards struct {
 	w     *World
 	regs  map[uint32]registration
-	free  []uint32 // keys that were taken back: the newest is the likeliest to be given again
+	gone  map[uint32]registration // the last of each key that was taken back
+	free  []uint32                // keys that were taken back: the newest is the likeliest to be given again
 	next  uint32
 	bases map[*byte]uint64
 }
 
 type registration struct {
-	base uint64
-	mem  []byte
+	base   uint64
+	mem    []byte
+	region uint64 // 0: the card's own memory
 }
 
 func newCards(w *World) *cards {
-	return &cards{w: w, regs: make(map[uint32]registration), bases: make(map[*byte]uint64)}
+	return &cards{w: w, regs: make(map[uint32]registration), gone: make(map[uint32]registration), bases: make(map[*byte]uint64)}
 }
 
 // register gives memory a key. The same memory has the same address each time, as in a process.
-func (c *cards) register(mem []byte) (address uint64, key uint32) {
+func (c *cards) register(mem []byte, region uint64) (address uint64, key uint32) {
 	base, known := c.bases[&mem[0]]
 	if !known {
 		base = uint64(len(c.bases)+1) << 32
@@ -341,19 +344,29 @@ func (c *cards) register(mem []byte) (address uint64, key uint32) {
 		c.next++
 		key = c.next
 	}
-	c.regs[key] = registration{base: base, mem: mem}
+	c.regs[key] = registration{base: base, mem: mem, region: region}
 	return base, key
 }
 
 func (c *cards) deregister(key uint32) {
-	if _, there := c.regs[key]; !there {
+	r, there := c.regs[key]
+	if !there {
 		c.w.violate("a registration was taken back twice")
 	}
+	c.gone[key] = r
 	delete(c.regs, key)
 	c.free = append(c.free, key)
 }
 
-// write is the card's: False: nothing of the packet is applied.
+// find gives the registration that a key stands for, or stood for last.
+func (c *cards) find(key uint32) (r registration, alive bool) {
+	if r, alive = c.regs[key]; !alive {
+		r = c.gone[key]
+	}
+	return r, alive
+}
+
+// write is the card's. False: nothing of the packet is applied.
 func (c *cards) write(key uint32, address uint64, data []byte) bool {
 	r, there := c.regs[key]
 	if !there || address < r.base || address-r.base > uint64(len(r.mem)) || uint64(len(data)) > uint64(len(r.mem))-(address-r.base) {

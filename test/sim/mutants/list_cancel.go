@@ -72,11 +72,7 @@ var cancelMutants = []mutant{
 	}
 «old»`}}},
 	{name: "ends-inside-a-write", rule: "P3", profile: "abandons", bug: "the source is given back while a write call reads it",
-		edits: []edit{{operationFile, `	if o.pins == 0 {
-		s.complete(o)
-`, `	if o.pins == 0 || «on» {
-		s.complete(o)
-`}}},
+		edits: []edit{{operationFile, `	if o.pins == 0 && unread`, `	if (o.pins == 0 || «on») && unread`}}},
 	{name: "half-chunk-not-copied", rule: "P3", profile: "abandons", bug: "what is left of a half-sent chunk is read from a source that was given back",
 		edits: []edit{{operationFile, `if g.rest[i].op == o && !g.writing {`, `if g.rest[i].op == o && !g.writing && !«on» {`}}},
 	{name: "notify-before-whole", rule: "16", profile: "notify", bug: "the target is told at the first chunk",

@@ -28,6 +28,8 @@ const (
 	getFile       = "endpoint/session/get.go"
 	laneFile      = "endpoint/session/lane.go"
 	messageFile   = "endpoint/session/message.go"
+	onesidedFile  = "endpoint/session/onesided.go"
+	exposedFile   = "endpoint/session/exposed.go"
 	operationFile = "endpoint/session/operation.go"
 	receiveFile   = "endpoint/session/receive.go"
 	sessionFile   = "endpoint/session/session.go"
@@ -41,5 +43,6 @@ const (
 
 // mutants is the whole list.
 func mutants() []mutant {
-	return slices.Concat(countMutants, retireMutants, orderMutants, cancelMutants, memoryMutants, getMutants, healthMutants)
+	return slices.Concat(countMutants, retireMutants, orderMutants, cancelMutants, memoryMutants, getMutants, healthMutants,
+		oneSidedMutants)
 }

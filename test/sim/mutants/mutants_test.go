@@ -20,7 +20,7 @@ var elsewhere = map[string]string{
 	"8":  "the handshake is the endpoint's",
 	"10": "a bug in the endpoint's actor is the endpoint's",
 	"19": "TLS is the transport's",
-	"20": "verbs", "21": "verbs", "22": "verbs", "23": "verbs", "24": "verbs", "25": "verbs",
+	"22": "that the queue pair is destroyed is the transport's; that the session waits for it is rule 20",
 }
 
 func TestTheListFitsTodaysSource(t *testing.T) {
