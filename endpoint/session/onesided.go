@@ -21,13 +21,13 @@ type card struct {
 	drained bool // the queue pair is destroyed: our card neither reads nor writes for this generation any more
 
 	// Initiator. Places are posted and not complete, oldest first: at most maxPlaces, and a plan more.
-	places  fifo[*Op]
-	taken   uint64 // places that have left the list: complete, or astray
-	acked   uint64 // places whose frame is acknowledged: they have landed
-	strays  []*Op  // of places that were open when it was drained: until it is settled they may land
-	maps    map[mapKey]*remote
-	asks    []*remote // the questions that are open: at most maxAsks
-	asked   uint64
+	places fifo[*Op]
+	taken  uint64 // places that have left the list: complete, or astray
+	acked  uint64 // places whose frame is acknowledged: they have landed
+	strays []*Op  // of places that were open when it was drained: until it is settled they may land
+	maps   map[mapKey]*remote
+	asks   []*remote // the questions that are open: at most maxAsks
+	asked  uint64
 	// What was learned of places while the write call that posts them was in progress: how many are complete, that the one
 	// behind them was refused, and that the source of one has to be freed.
 	soon          int
