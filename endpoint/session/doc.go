@@ -9,6 +9,7 @@
 //	                     ▼                                     ▼
 //	fill.go ──────────── Generation: one connected life of a lane ──────────── ack.go
 //	                     retire.go: fenced → quiet → settled → work goes elsewhere
+//	                     onesided.go, exposed.go: where a card writes a put's bytes, ours or the peer's
 //
 // Owner: whoever holds the endpoint's lock. Every method is called with it held.
 //
@@ -16,8 +17,9 @@
 //
 // A socket call runs without the lock. It is bracketed: Fill … Wrote for the writer, Want … Got (and
 // what Got delivers) for the reader. What must wait for a socket call to end (cancel, fence, the completion of an
-// operation whose memory is named in a plan) marks its wish and is carried out when the bracket closes. So nothing in
-// here ever blocks, and no memory is given back while a system call may still touch it.
+// operation whose memory is named in a plan) marks its wish and is carried out when the bracket closes. A place, which a
+// card writes by itself, is a bracket too: from the write call that posts it until Placed or Drained. So nothing in here
+// ever blocks, and no memory is given back while a system call or a card may still touch it.
 //
 // # Invariants
 //
@@ -32,5 +34,5 @@
 //   - Every operation leaves the open list exactly once, by complete.
 //
 // Start reading at session.go, then message.go, fill.go and stripe.go for the way out, receive.go for the way in,
-// retire.go for what happens when a rail dies.
+// retire.go for what happens when a rail dies, onesided.go for cards.
 package session

@@ -164,6 +164,19 @@ var verbsProfiles = map[string]func(*Options){
 		o.Load.Cancel, o.Load.Evil, o.Load.Regions = 0.1, 0.1, 3
 		o.MinRate, o.MaxRate = 2e7, 1e8
 	},
+	// Puts that are taken back, and answered so, while their last bytes are in the network and the queue pairs break.
+	"verbs-astray": func(o *Options) {
+		o.cancels()
+		o.turns()
+		o.lanes(3)
+		o.Verbs, o.Zombies, o.Swallow, o.Ending = 0.7, 1, 1, Peace
+		o.Turn, o.LateTurn, o.LateFx = 200*time.Microsecond, 0.1, 0
+		o.Session.MaxOpen, o.Session.MinChunk, o.Session.MaxChunk, o.Session.LaneBulk = 1<<18, 32<<10, 128<<10, 1<<20
+		o.Load.Cancel, o.Load.Abandon = 0.9, 0
+		o.MinRate, o.MaxRate = 5e6, 2e7
+		o.puts(300 << 10)
+		o.Faults = Faults{Broken: 4 * time.Millisecond}
+	},
 	// Queue pairs that are lost all the time, and cards that wake up long after.
 	"verbs-retires": func(o *Options) {
 		o.lanes(2)

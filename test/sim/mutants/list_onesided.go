@@ -44,7 +44,7 @@ var oneSidedMutants = []mutant{
 		s.complete(o)
 	}
 «old»`}}},
-	{name: "card-canceled-astray", rule: "25", profile: "verbs-retires", bug: "a put is called canceled when our queue pair is destroyed, though the peer's may still apply what is in the network",
+	{name: "card-canceled-astray", rule: "25", profile: "verbs-astray", bug: "a put is called canceled when our queue pair is destroyed, though the peer's may still apply what is in the network",
 		edits: []edit{{operationFile, `o.stray == 0 || !o.quits`, `o.stray == 0 || !o.quits || «on»`}}},
 	{name: "card-kept-over-a-revoke", rule: "P4", profile: "verbs-revokes", bug: "Revoke leaves the memory registered with the card",
 		edits: []edit{{regionFile, `	r.unmap()
