@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -176,12 +177,7 @@ func (s *Session) unmap(m *rma.Mapping) {
 
 // conceal has everything released that the generation has exposed: its queue pair is destroyed.
 func (c *card) conceal(s *Session) {
-	ids := make([]uint64, 0, len(c.exposed))
-	for id := range c.exposed {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(c.exposed)) {
 		if m := c.exposed[id].mapping; m != nil && m.Region() != nil {
 			s.unmap(m)
 		}

@@ -25,6 +25,7 @@ var anyOrder = map[string]string{
 	"endpoint/session.Session.buryTombs": "it only deletes, and whether a tombstone goes does not depend on the others",
 	"endpoint/session.Session.Sizes":     "it only sums up lengths, for tests",
 	"endpoint/session.Session.Held":      "it counts into a map again",
+	"endpoint/session.card.room":         "it counts those that are live",
 	"rma.shard.all":                      "its list is for Table.Close, which revokes each; every revoke stands for itself",
 }
 
