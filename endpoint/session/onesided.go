@@ -28,10 +28,10 @@ type card struct {
 	maps   map[mapKey]*remote
 	asks   []*remote // the questions that are open: at most maxAsks
 	asked  uint64
-	// What was learned of places while the write call that posts them was in progress: how many are complete, that the one
-	// behind them was refused, and that the source of one has to be freed.
-	soon          int
-	refused, quit bool
+	// What was learned of places while the write call that posts them was in progress: how many are complete, and that the
+	// source of one has to be freed.
+	soon int
+	quit bool
 
 	// Target.
 	exposed map[uint64]*exposed // by the region's number: all that this generation has told a key of
@@ -225,13 +225,10 @@ func (g *Generation) closeWrite() error {
 	if err := g.Placed(s.now, k); err != nil {
 		return err
 	}
-	if c.refused && c.places.len() > 0 {
-		s.doubt(*c.places.front())
-	}
 	if c.quit {
+		c.quit = false
 		s.fence(g, ErrAbandoned)
 	}
-	c.refused, c.quit = false, false
 	return nil
 }
 
@@ -242,14 +239,28 @@ func (g *Generation) PlaceFailed(now time.Duration, k int, err error) error {
 		return err
 	}
 	s, c := g.s, g.card
-	switch {
-	case !errors.Is(err, rma.ErrAccess):
-	case c.places.len() > 0:
-		s.doubt(*c.places.front())
-	default:
-		c.refused = g.writing
+	if errors.Is(err, rma.ErrAccess) {
+		if c.places.len() > 0 {
+			s.doubt(*c.places.front())
+		} else if o := g.beingPosted(c.soon); o != nil {
+			s.doubt(o)
+		}
 	}
 	s.fence(g, fmt.Errorf("%w: %w", ErrPlace, err))
+	return nil
+}
+
+// beingPosted gives the operation of a place in the open plan, counted from 0.
+func (g *Generation) beingPosted(n int) *Op {
+	for i := range g.plan {
+		if g.plan[i].kind != wire.KindPlaced {
+			continue
+		}
+		if n == 0 {
+			return g.plan[i].op
+		}
+		n--
+	}
 	return nil
 }
 

@@ -530,3 +530,31 @@ func TestHowManyRegionsAreExposed(t *testing.T) {
 	expose(true)
 	require.True(t, g.Fenced(), "a generation that has told so many keys makes room for the next")
 }
+
+func TestARefusalInsideAWriteCallHasOthersAskAgain(t *testing.T) {
+	h := newHandTable(t, 2, 0)
+	warm := h.put(900<<10, nil)
+	for len(h.wanted) > 0 {
+		h.register()
+	}
+	for len(h.ends[warm]) == 0 {
+		for k := range 2 {
+			g := h.gens[wire.RailID(k)][0]
+			require.NoError(t, g.Placed(h.now, g.card.places.len()))
+		}
+		h.settle()
+	}
+	g, other := h.gens[0][0], h.gens[1][0]
+	require.Len(t, other.card.maps, 1)
+	key := h.region.Key()
+	h.s[0].Start(h.now, &Op{Kind: Put, Region: key.Region(), Token: key.Token(), Data: make([]byte, 900<<10)})
+	h.carryOut(0)
+	var plan rma.Gather
+	require.True(t, g.Fill(h.now, &plan))
+	require.NotEmpty(t, plan.Places)
+	require.NoError(t, g.PlaceFailed(h.now, 0, rma.ErrAccess))
+	require.Empty(t, other.card.maps, "the plan tells whose place it was")
+	require.NoError(t, g.Wrote(h.now, &plan, plan.Size()))
+	g.Drained(h.now)
+	require.True(t, g.IsQuiet())
+}
