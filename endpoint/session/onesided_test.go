@@ -455,7 +455,7 @@ func TestAPlaceIsPostedWithItsFrameOrNotAtAll(t *testing.T) {
 	n := plan.Places[1].At // the second frame is not begun
 	bytes := slices.Concat(plan.Bufs...)[:n]
 	require.NoError(t, g.Wrote(h.now, &plan, n))
-	require.Equal(t, 1, o.posted)
+	require.Equal(t, int32(1), o.posted)
 	require.Equal(t, 1, g.card.places.len())
 	h.arrive(h.gens[0][1], bytes)
 	h.settle()

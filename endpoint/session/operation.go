@@ -48,6 +48,8 @@ type Op struct {
 	canceling bool  // taken back; the target's verdict is open
 	ended     bool  // its end is decided; it waits for pins
 	done      bool  // Completed has been said
+	abandoned bool  // no card may read Data any longer than it must
+	quits     bool  // it ends as canceled, so nothing of it may land any more
 	err       error // how it ends
 
 	next     uint64 // bytes of Data taken for chunks so far
@@ -59,12 +61,10 @@ type Op struct {
 	// asking: its Cancel is not answered.
 	asking  bool
 	strikes uint8 // how often a frame of it was rejected with its generation
-	pins    int
+	pins    int32
 	// posted is its places that a card may still read Data for; stray, those that may still land at the target though their
 	// queue pair here is gone.
-	posted, stray int
-	abandoned     bool // no card may read Data any longer than it must
-	quits         bool // it ends as canceled, so nothing of it may land any more
+	posted, stray int32
 
 	region *rma.Region // Serve: where Data lies
 	padded bool        // Serve: zeros went instead of data
