@@ -156,7 +156,7 @@ func TestEachTransportFailureIsOneSupervisorEvent(t *testing.T) {
 						told[fmt.Sprint(f.Rail, "/", f.Generation)]++
 					}
 				}
-				// A connection that breaks before the rail has taken it up is a failure, and no death.
+				// A candidate that breaks before it takes its predecessor's place is a failure, and no death.
 				same := len(deaths) >= 5
 				for name, n := range deaths {
 					same = same && n == 1 && told[name] == 1

@@ -94,7 +94,7 @@ func (c Config) withDefaults() Config {
 	if c.Probation == nil {
 		c.Probation = supervision.Probation
 	}
-	c.Health = c.Health.withDefaults()
+	c.Health = c.Health.WithDefaults()
 	return c
 }
 

@@ -26,7 +26,8 @@ type HealthConfig struct {
 	Stall int
 }
 
-func (c HealthConfig) withDefaults() HealthConfig {
+// WithDefaults gives the settings as they will be in force.
+func (c HealthConfig) WithDefaults() HealthConfig {
 	for _, f := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -51,7 +52,7 @@ var ErrHealth = errors.New("rail health settings refused")
 
 // Validate checks the settings as they will be in force, defaults filled in.
 func (c HealthConfig) Validate() error {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	switch {
 	case c.Beat < time.Millisecond:
 		return fmt.Errorf("%w: Beat is %s: at least 1ms", ErrHealth, c.Beat)
@@ -193,7 +194,7 @@ type Health struct {
 
 // NewHealth starts to watch a generation that has just joined. cfg is taken with its defaults filled in.
 func NewHealth(cfg HealthConfig, now time.Duration) *Health {
-	return &Health{cfg: cfg.withDefaults(), due: now, clock: now, answeredAt: now, movedAt: now,
+	return &Health{cfg: cfg.WithDefaults(), due: now, clock: now, answeredAt: now, movedAt: now,
 		beatAt: now - time.Hour}
 }
 

@@ -23,8 +23,20 @@ func (r *railActor) HandleFailure(system *actor.ActorSystem, sup actor.Superviso
 		// A candidate's failures do not end main's life: they have a record of their own.
 		strategy = r.judges[1]
 	}
+	r.catchUp()
 	strategy.HandleFailure(system, sup, child, stats, reason, message)
 	r.judged = nil
+}
+
+// catchUp takes up that main's connection had begun to carry work, where a failure has overtaken that news: supervision's
+// messages pass all others. So each generation that took work has both its RailUp and its RailDown.
+func (r *railActor) catchUp() {
+	c := r.main
+	if r.stopping || c == nil || c != r.judged || c.live || !c.line.Load().hasRun() {
+		return
+	}
+	c.live = true
+	r.rise()
 }
 
 // arrangeSupervision makes the two strategies over the records that outlive this actor's restarts.

@@ -28,6 +28,8 @@ type line struct {
 	conn Conn
 	// linked: the session counts on exactly one Lost.
 	linked, ended bool
+	// ran: the pump was started, so that the session may have given it work.
+	ran bool
 	// inFlight are the bytes that were not acknowledged when the line ended.
 	inFlight uint64
 }
@@ -140,8 +142,15 @@ func (l *line) run(link Link, lost func(error)) bool {
 	if l.ended {
 		return false
 	}
+	l.ran = true
 	l.conn.Run(link, lost)
 	return true
+}
+
+func (l *line) hasRun() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ran
 }
 
 func (l *line) over() bool {
