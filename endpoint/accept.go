@@ -162,7 +162,7 @@ func (a *acceptance) run(ctx context.Context) error {
 	a.e = e
 	id, g := wire.RailID(h.GetRail()), wire.Generation(h.GetGeneration())
 	e.mu.Lock()
-	ok := e.ended == nil && e.s.Lane(id).Reserve(g)
+	ok := e.over() == nil && e.s.Lane(id).Reserve(g)
 	e.mu.Unlock()
 	if !ok {
 		return a.refuse(wire.RefusalCode_STALE_GENERATION, fmt.Sprintf("generation %d of rail %d is not the newest", g, id))

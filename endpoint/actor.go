@@ -18,76 +18,16 @@ import (
 // throughput is how many messages an actor of ours serves in a sender's goroutine before it lets others run.
 const throughput = 64
 
-// nodeActor is the parent of a node's endpoint actors.
-type nodeActor struct{ m *Manager }
-
-// spawn makes the node actor and the devices actor.
-func (m *Manager) spawn() error {
-	devices, err := rail.DevicesProps(rail.DevicesConfig{Track: m.track, Events: m.cfg.Events, Logger: m.log})
-	if err != nil {
-		return err
-	}
-	m.watcher = m.cfg.System.Root.SpawnPrefix(devices, "railyard-devices-")
-	props := actor.PropsFromProducer(func() actor.Actor { return &nodeActor{m: m} })
-	m.node = m.cfg.System.Root.SpawnPrefix(props, "railyard-")
-	return nil
-}
-
-// Receive implements actor.Actor.
-func (n *nodeActor) Receive(ctx actor.Context) {
-	if s, ok := ctx.Message().(*spawnEndpoint); ok {
-		props := actor.PropsFromProducer(func() actor.Actor { return newEndpointActor(s.e) },
-			actor.WithDispatcher(actor.NewSynchronizedDispatcher(throughput)),
-			// A bug in a rail actor costs its generation: it starts again, however often.
-			actor.WithSupervisor(actor.NewRestartingStrategy()))
-		s.e.pid = ctx.SpawnPrefix(props, "endpoint-")
-		ctx.Respond(&spawned{})
-	}
-}
-
-// HandleFailure implements actor.SupervisorStrategy: a bug in an endpoint actor ends that epoch (rule 10). A new one begins at
-// the next use.
-func (n *nodeActor) HandleFailure(system *actor.ActorSystem, sup actor.Supervisor, child *actor.PID,
-	_ *actor.RestartStatistics, reason, message any) {
-	system.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.RestartDirective})
-	for _, e := range n.m.all() {
-		if e.pid.Equal(child) {
-			n.m.log.Error("bug in an endpoint actor: its epoch ends", zap.String("peer", e.address),
-				zap.Any("panic", reason), zap.String("message", fmt.Sprintf("%T", message)))
-			if counts(message) {
-				e.starting.Add(-1)
-			}
-			e.end(fmt.Errorf("a bug in the endpoint (%v): %w", reason, join(rma.ErrOutcomeUnknown, rma.ErrEndpointDown)))
-		}
-	}
-	// Restarted, the actor finds its epoch over and completes what is in its mailbox before it stops.
-	sup.RestartChildren(child)
-}
-
-// counts tells whether a message was sent by submit.
-func counts(message any) bool {
-	if env, ok := message.(*actor.MessageEnvelope); ok {
-		message = env.Message
-	}
-	switch message.(type) {
-	case *operation, *takeBack, *abandon, *accepted:
-		return true
-	}
-	return false
-}
-
 // endpointActor supervises the rails of one epoch and starts its operations.
 type endpointActor struct {
-	e *Endpoint
-	// asked are the open operations that actors asked for, by their own numbers.
-	asked map[asker]*operation
+	e     *Endpoint
 	timer *time.Timer
 	// stopping: the actor has been told to stop, or is at it.
 	stopping bool
 }
 
 func newEndpointActor(e *Endpoint) *endpointActor {
-	return &endpointActor{e: e, asked: make(map[asker]*operation)}
+	return &endpointActor{e: e}
 }
 
 // Receive implements actor.Actor.
@@ -95,41 +35,34 @@ func (a *endpointActor) Receive(ctx actor.Context) {
 	e := a.e
 	switch m := ctx.Message().(type) {
 	case *operation:
-		e.starting.Add(-1)
+		e.served(m)
 		a.begin(m)
 	case *takeBack:
-		e.starting.Add(-1)
+		e.served(m)
 		e.locked(func(now time.Duration) { e.s.Cancel(now, &m.o.s) })
 	case *abandon:
-		e.starting.Add(-1)
+		e.served(m)
 		e.locked(func(now time.Duration) { e.s.Abandon(now, &m.o.s) })
 	case *accepted:
-		e.starting.Add(-1)
+		e.served(m)
 		a.accept(ctx, m)
-	case *rma.Put:
-		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.PutOp, Key: m.Key, Offset: m.Offset, Data: m.Data, Options: rma.Apply(m.Options)})
-	case rma.Put:
-		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.PutOp, Key: m.Key, Offset: m.Offset, Data: m.Data, Options: rma.Apply(m.Options)})
-	case *rma.Get:
-		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.GetOp, Key: m.Key, Offset: m.Offset, Data: m.Dst, Options: rma.Apply(m.Options)})
-	case rma.Get:
-		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.GetOp, Key: m.Key, Offset: m.Offset, Data: m.Dst, Options: rma.Apply(m.Options)})
-	case *rma.Flush:
-		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.FlushOp})
-	case rma.Flush:
-		a.ask(ctx, m.ID, rma.OpConfig{Kind: rma.FlushOp})
 	case *rma.Cancel:
 		a.cancelAsked(ctx, m.ID)
 	case rma.Cancel:
 		a.cancelAsked(ctx, m.ID)
 	case *completed:
-		e.starting.Add(-1)
-		delete(a.asked, askerOf(m.o.reply, m.o.id))
+		e.served(m)
+		delete(e.asked, askerOf(m.o.reply, m.o.id))
+		m.told = true
 		ctx.Send(m.o.reply, &rma.Done{ID: m.o.id, Err: m.err})
 	default:
-		a.facts(ctx, m)
+		if id, c, ok := asks(m); ok {
+			a.ask(ctx, id, c)
+		} else {
+			a.facts(ctx, m)
+		}
 	}
-	if !a.stopping && e.starting.Load() == 0 && e.Err() != nil {
+	if !a.stopping && e.starting.Load() == 0 && e.hasEnded() {
 		a.stopping = true
 		ctx.Stop(ctx.Self())
 	}
@@ -178,6 +111,33 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 	}
 }
 
+// asks gives the operation that a message of an actor asks for.
+func asks(message any) (id uint64, c rma.OpConfig, ok bool) {
+	switch m := message.(type) {
+	case *rma.Put:
+		return m.ID, putConfig(m), true
+	case rma.Put:
+		return m.ID, putConfig(&m), true
+	case *rma.Get:
+		return m.ID, getConfig(m), true
+	case rma.Get:
+		return m.ID, getConfig(&m), true
+	case *rma.Flush:
+		return m.ID, rma.OpConfig{Kind: rma.FlushOp}, true
+	case rma.Flush:
+		return m.ID, rma.OpConfig{Kind: rma.FlushOp}, true
+	}
+	return 0, rma.OpConfig{}, false
+}
+
+func putConfig(m *rma.Put) rma.OpConfig {
+	return rma.OpConfig{Kind: rma.PutOp, Key: m.Key, Offset: m.Offset, Data: m.Data, Options: rma.Apply(m.Options)}
+}
+
+func getConfig(m *rma.Get) rma.OpConfig {
+	return rma.OpConfig{Kind: rma.GetOp, Key: m.Key, Offset: m.Offset, Data: m.Dst, Options: rma.Apply(m.Options)}
+}
+
 // ask starts an operation for an actor; the answer is one rma.Done.
 func (a *endpointActor) ask(ctx actor.Context, id uint64, c rma.OpConfig) {
 	e, sender := a.e, ctx.Sender()
@@ -187,17 +147,17 @@ func (a *endpointActor) ask(ctx actor.Context, id uint64, c rma.OpConfig) {
 		return
 	}
 	name := askerOf(sender, id)
-	if a.asked[name] != nil {
+	if e.asked[name] != nil {
 		ctx.Respond(&rma.Done{ID: id, Err: fmt.Errorf("operation %d of %s is open already: give each open one its own ID", id, name.pid)})
 		return
 	}
-	o, err := e.newOperation(c)
+	o, err := e.newOperationSafely(c)
 	if err != nil {
 		ctx.Respond(&rma.Done{ID: id, Err: &rma.OpError{Op: c.Kind.String(), Err: err}})
 		return
 	}
 	o.reply, o.id = sender, id
-	a.asked[name] = o
+	e.asked[name] = o
 	e.starting.Add(1) // until its Done is sent
 	a.begin(o)
 }
@@ -218,7 +178,7 @@ func (a *endpointActor) cancelAsked(ctx actor.Context, id uint64) {
 	if ctx.Sender() == nil {
 		return
 	}
-	o := a.asked[askerOf(ctx.Sender(), id)]
+	o := e.asked[askerOf(ctx.Sender(), id)]
 	if o == nil {
 		return // done already: its Done is on the way
 	}
@@ -275,17 +235,21 @@ func (a *endpointActor) ensure(ctx actor.Context, id wire.RailID, p railPlan) *a
 
 // accept hands a connection that the peer dialed to its rail.
 func (a *endpointActor) accept(ctx actor.Context, m *accepted) {
-	e := a.e
-	if e.Err() != nil {
-		e.mu.Lock()
-		e.dropPending(m.id, m.message.Generation)
-		e.mu.Unlock()
-		m.message.Conn.Kill()
-		e.m.track(m.message.Conn.Close)
+	if a.e.Err() != nil {
+		a.e.discard(m)
 		return
 	}
 	pid := a.ensure(ctx, m.id, railPlan{local: m.local, remote: m.remote})
 	ctx.Send(pid, m.message)
+}
+
+// discard ends a connection that no rail takes.
+func (e *Endpoint) discard(m *accepted) {
+	e.mu.Lock()
+	e.dropPending(m.id, m.message.Generation)
+	e.mu.Unlock()
+	m.message.Conn.Kill()
+	e.m.track(m.message.Conn.Close)
 }
 
 // yield stops the rails that dial: the peer opened the session, and dials.
@@ -309,7 +273,7 @@ func (a *endpointActor) yield(ctx actor.Context) {
 func (a *endpointActor) widen(ctx actor.Context, dialed wire.RailID) {
 	e := a.e
 	e.mu.Lock()
-	if !e.opener || e.ended != nil {
+	if !e.opener || e.over() != nil {
 		e.mu.Unlock()
 		return
 	}
@@ -447,12 +411,12 @@ func (a *endpointActor) gaveUp(m *rail.GaveUp) {
 		cause = rma.ErrNoRoute
 	}
 	f := m.Failure
-	e.end(fmt.Errorf("every rail to %s was given up by the policy: %w", e.address, join(cause, &f)))
+	e.depart(fmt.Errorf("every rail to %s was given up by the policy: %w", e.address, join(cause, &f)), nil)
 }
 
 func (a *endpointActor) escalated(m *rail.Escalated) {
 	f := m.Failure
-	a.e.end(fmt.Errorf("the policy ends the endpoint to %s: %w", a.e.address, join(rma.ErrEndpointDown, &f)))
+	a.e.depart(fmt.Errorf("the policy ends the endpoint to %s: %w", a.e.address, join(rma.ErrEndpointDown, &f)), nil)
 }
 
 // hint passes a card's carrier change on to the rails that use the card.

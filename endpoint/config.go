@@ -49,6 +49,8 @@ type Config struct {
 	MaxRegions int
 	Logger     *zap.Logger
 	Events     *rail.Events
+	// Links says when a local card's carrier comes or goes; nil: netlink.
+	Links rail.LinkSource
 	// RailProps and TransportProps let users add middleware; they may be nil.
 	RailProps, TransportProps func(*actor.Props) *actor.Props
 }

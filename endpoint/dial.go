@@ -198,8 +198,8 @@ func (e *Endpoint) fenceOlder(ctx context.Context, id wire.RailID, g wire.Genera
 func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, conn rail.Conn) (*wire.Hello, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended != nil {
-		return nil, e.ended
+	if err := e.over(); err != nil {
+		return nil, err
 	}
 	if !e.opener {
 		return nil, &RefusedError{Peer: e.address, Code: wire.RefusalCode_BUSY, Reason: "its own first session was taken"}
@@ -253,8 +253,7 @@ func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) 
 		return nil, err
 	}
 	e.mu.Lock()
-	if e.ended != nil || !e.opener {
-		err := e.ended
+	if err := e.over(); err != nil || !e.opener {
 		e.mu.Unlock()
 		return nil, join(rail.ErrSuperseded, err)
 	}

@@ -31,6 +31,9 @@ type Endpoint struct {
 	consumed atomic.Uint64
 	// starting counts operations on their way to the actor; it ends only when there are none.
 	starting atomic.Int64
+	// asked are the open operations that actors asked for, by their own numbers.
+	// Owner: the endpoint actor's turn; they outlive its restart.
+	asked map[asker]*operation
 
 	mu sync.Mutex
 	// Owner of the rest: mu.
@@ -51,10 +54,11 @@ type Endpoint struct {
 	silentSince time.Duration // when the last such rail fell silent, or the endpoint began; of use where heard is false
 	timer       *time.Timer
 	armed       time.Duration // when timer fires; 0: not armed
-	ended       error
-	lastWork    time.Duration // when the application last asked for something
-	lastFailure error
-	pending     map[pendingKey]*link // joined, and not yet attached
+	// parting is why the endpoint is about to end: no new work; goodbye is being said. ended: it has ended.
+	parting, ended error
+	lastWork       time.Duration // when the application last asked for something
+	lastFailure    error
+	pending        map[pendingKey]*link // joined, and not yet attached
 
 	up   chan struct{} // closed when the first rail is up
 	down chan struct{} // closed when it has ended
@@ -102,8 +106,8 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 	e := &Endpoint{
 		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
 		log: m.cfg.Logger.With(zap.String("peer", address)), silentSince: m.now(), lastWork: -idleAfter,
-		pending: make(map[pendingKey]*link),
-		up:      make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
+		pending: make(map[pendingKey]*link), asked: make(map[asker]*operation),
+		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
 	}
 	if opener {
 		m.random(e.id[:])
@@ -122,11 +126,25 @@ func (e *Endpoint) Address() string { return e.address }
 // PID takes the messages of package rma: Put, Get, Cancel, Flush.
 func (e *Endpoint) PID() *actor.PID { return e.pid }
 
-// Err is why the endpoint has ended; nil while it lives.
+// Err is why the endpoint has ended, or is about to and takes nothing new; nil while it lives.
 func (e *Endpoint) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ended
+	return e.over()
+}
+
+// over is why nothing new is taken; nil while there is no reason. Called with the lock held.
+func (e *Endpoint) over() error {
+	if e.ended != nil {
+		return e.ended
+	}
+	return e.parting
+}
+
+func (e *Endpoint) hasEnded() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended != nil
 }
 
 // Done is closed when the endpoint has ended.
@@ -265,7 +283,7 @@ func (e *Endpoint) end(cause error) {
 // endpoint has ended, and nothing was sent.
 func (e *Endpoint) submit(message any) bool {
 	e.mu.Lock()
-	if e.ended != nil {
+	if e.over() != nil {
 		e.mu.Unlock()
 		return false
 	}
@@ -334,21 +352,12 @@ func (e *Endpoint) listen(now time.Duration) {
 // heardRails counts the rails with a connection that nobody suspects: on the others the peer may be gone, though their
 // sockets stay open until something else proves them dead. Called with the lock held.
 func (e *Endpoint) heardRails() int {
-	return e.railsWhere(func(g *session.Generation) bool { return !g.Fenced() && !g.Suspect() })
-}
-
-// upRails counts the rails with a connection, silent or not. Called with the lock held.
-func (e *Endpoint) upRails() int {
-	return e.railsWhere(func(g *session.Generation) bool { return !g.Fenced() })
-}
-
-func (e *Endpoint) railsWhere(is func(*session.Generation) bool) int {
 	n := 0
 	for _, r := range e.rails {
 		if r == nil {
 			continue
 		}
-		if g := e.s.Lane(r.id).Current(); g != nil && is(g) {
+		if g := e.s.Lane(r.id).Current(); g != nil && !g.Fenced() && !g.Suspect() {
 			n++
 		}
 	}

@@ -40,7 +40,7 @@ type Manager struct {
 	cancel  context.CancelFunc
 	stop    chan struct{} // closed when Shutdown begins to close
 	closing atomic.Bool
-	once    sync.Once
+	down    chan struct{} // closed when Shutdown has ended, with downErr
 	downErr error
 	work    sync.WaitGroup
 	workMu  sync.Mutex // orders track against the end of Shutdown
@@ -69,7 +69,7 @@ func Start(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
-		stop: make(chan struct{}), peers: make(map[string]*Endpoint), making: make(map[string]chan struct{}),
+		stop: make(chan struct{}), down: make(chan struct{}), peers: make(map[string]*Endpoint), making: make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
 		handshaking: make(map[rail.Conn]uint64), graves: graves{room: cfg.MaxPeers, keep: 2 * cfg.HandshakeTimeout},
 	}
@@ -277,14 +277,26 @@ func (m *Manager) all() []*Endpoint {
 }
 
 // Shutdown drains what was accepted, says goodbye, ends every endpoint, and leaves no goroutine, socket or region. It ends
-// within ctx: then what was still open has completed with rma.ErrShutdown, and the error says so.
+// within ctx and half a second for the goodbye: then what was still open has completed with rma.ErrShutdown, and the error
+// says so. A peer of which nothing is heard any more is waited for during a quarter of the time that ctx gives, but
+// at least as long as it may take to notice a silence (Config.Health.Ceiling), and OutageLimit at most.
+//
+// Of several calls the first one counts; the others wait for it within their own ctx.
 func (m *Manager) Shutdown(ctx context.Context) error {
-	m.once.Do(func() { m.downErr = m.shutdown(ctx) })
-	return m.downErr
+	if m.closing.CompareAndSwap(false, true) {
+		m.downErr = m.shutdown(ctx)
+		close(m.down)
+		return m.downErr
+	}
+	select {
+	case <-m.down:
+		return m.downErr
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for an earlier Shutdown of node %s, which goes on: %w", m.address, ctx.Err())
+	}
 }
 
 func (m *Manager) shutdown(ctx context.Context) error {
-	m.closing.Store(true)
 	for _, l := range m.listeners {
 		_ = l.Close() // it is over either way
 	}
@@ -327,44 +339,5 @@ func (m *Manager) dropHandshakes() {
 	defer m.mu.Unlock()
 	for conn := range m.handshaking {
 		conn.Kill()
-	}
-}
-
-// leave drains one endpoint and ends it.
-func (e *Endpoint) leave(ctx context.Context) error {
-	e.mu.Lock()
-	e.s.Leave()
-	e.release()
-	err := e.poll(ctx, func() bool { return !e.s.Open() })
-	if err != nil {
-		err = fmt.Errorf("shutting down with work open to %s: %w", e.address, err)
-	}
-	e.locked(func(now time.Duration) { e.s.SayGoodbye(now) })
-	// The peer hangs up when it has heard us; if it does not, a moment is enough.
-	brief, done := context.WithTimeout(context.WithoutCancel(ctx), 500*time.Millisecond)
-	defer done()
-	_ = e.poll(brief, func() bool { return e.upRails() == 0 })
-	e.end(rma.ErrShutdown)
-	return err
-}
-
-// poll waits until cond holds, which it looks at with the lock held.
-func (e *Endpoint) poll(ctx context.Context, cond func() bool) error {
-	t := time.NewTicker(2 * time.Millisecond)
-	defer t.Stop()
-	for {
-		e.mu.Lock()
-		ok := e.ended != nil || cond()
-		e.mu.Unlock()
-		if ok {
-			return nil
-		}
-		select {
-		case <-t.C:
-		case <-e.down:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -17,6 +18,11 @@ type (
 	// spawnEndpoint makes the actor of an endpoint; the answer, spawned, comes when e.pid is there.
 	spawnEndpoint struct{ e *Endpoint }
 	spawned       struct{}
+	// revive restarts an endpoint actor that had a bug, now that its epoch is over.
+	revive struct {
+		noLetter
+		child *actor.PID
+	}
 )
 
 // To the endpoint actor, from the endpoint's methods. Those sent by submit are marked; the actor outlives them.
@@ -24,10 +30,17 @@ type (
 	// *operation itself: start it (submit).
 
 	// takeBack cancels an operation, abandon gives its outcome up (submit).
-	takeBack struct{ o *operation }
-	abandon  struct{ o *operation }
+	takeBack struct {
+		ticket
+		o *operation
+	}
+	abandon struct {
+		ticket
+		o *operation
+	}
 	// accepted brings a connection whose handshake the peer has confirmed (submit).
 	accepted struct {
+		ticket
 		id            wire.RailID
 		local, remote string
 		message       *rail.Accepted
@@ -53,8 +66,11 @@ type (
 	railsChanged struct{ noLetter }
 	// completed: an operation that an actor asked for has ended.
 	completed struct {
+		ticket
 		o   *operation
 		err error
+		// told: its Done has been sent.
+		told bool
 	}
 	// peerLeft: the peer said goodbye. peerRestarted: another incarnation answers, and the old one is silent.
 	// sessionLost: the peer does not know our session any more.
@@ -69,6 +85,22 @@ type (
 	// finish: the endpoint has ended; stop when nothing submitted is on its way.
 	finish struct{ noLetter }
 )
+
+// ticket is in every message that Endpoint.starting counts. Whoever serves it, or cleans up after a bug in that, takes it
+// off the count; only the first does.
+type ticket struct{ used atomic.Bool }
+
+func (t *ticket) use() bool { return t.used.CompareAndSwap(false, true) }
+
+// counted is a message with a ticket.
+type counted interface{ use() bool }
+
+// served takes a message off the count of those that the actor outlives.
+func (e *Endpoint) served(m counted) {
+	if m.use() {
+		e.starting.Add(-1)
+	}
+}
 
 // noLetter keeps facts that come too late, after their actor has ended, out of the dead letters' log.
 type noLetter struct{}

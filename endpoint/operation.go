@@ -15,6 +15,7 @@ import (
 // operation is one put, get or flush: the application's handle and the session's record of it.
 type operation struct {
 	rma.Op
+	ticket
 	s session.Op
 	e *Endpoint
 	// reply and id are an actor's, which asked by message; reply is nil otherwise.
@@ -24,14 +25,13 @@ type operation struct {
 
 var opNames = map[rma.OpKind]string{rma.PutOp: "put", rma.GetOp: "get", rma.FlushOp: "flush"}
 
-// complete tells whoever waits. It is called once for each operation.
+// complete tells whoever waits. Only the first call for an operation does.
 func (o *operation) complete(e *Endpoint, err error) {
 	var typed *rma.OpError
 	if err != nil && !errors.As(err, &typed) {
 		err = &rma.OpError{Op: opNames[o.Kind()], ID: o.s.ID, Err: err}
 	}
-	o.Complete(err)
-	if o.reply != nil {
+	if o.Complete(err) && o.reply != nil {
 		e.root.Send(e.pid, &completed{o: o, err: err})
 	}
 }
@@ -72,6 +72,17 @@ func (e *Endpoint) newOperation(c rma.OpConfig) (*operation, error) {
 	}
 	o.s.Notify = n
 	return o, nil
+}
+
+// newOperationSafely is newOperation for the endpoint's actor: a panic of what serializes an application's message is that
+// operation's error, and no bug of the endpoint.
+func (e *Endpoint) newOperationSafely(c rma.OpConfig) (o *operation, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("serializing the message of Notify panicked: %v", value)
+		}
+	}()
+	return e.newOperation(c)
 }
 
 // start makes an operation and sends it to the endpoint's actor.

@@ -81,7 +81,7 @@ var errEnded = errors.New("this endpoint has ended")
 // send puts a message into the session. It never waits for room.
 func (e *Endpoint) send(m *Outgoing) error {
 	e.mu.Lock()
-	if e.ended != nil {
+	if e.over() != nil {
 		e.mu.Unlock()
 		return errEnded
 	}
