@@ -73,6 +73,11 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 	e := a.e
 	switch m := message.(type) {
 	case *actor.Started:
+		if e.hasEnded() { // restarted: what is in the mailbox is answered first
+			a.stopping = true
+			ctx.Send(ctx.Self(), &finish{})
+			return
+		}
 		ctx.Send(e.m.watcher, &rail.WatchDevices{PID: ctx.Self()})
 		a.railsChanged(ctx)
 	case *actor.Stopping, *actor.Restarting:
@@ -98,6 +103,8 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		a.gaveUp(m)
 	case *rail.Escalated:
 		a.escalated(m)
+	case *finish:
+		a.stopping = false
 	case *peerLeft:
 		e.end(fmt.Errorf("node %s has shut down: %w", e.address, join(supervision.ErrGoodbye, rma.ErrEndpointDown)))
 	case *peerRestarted:

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -167,4 +168,14 @@ func (p *peer) lives(t testing.TB) {
 		require.NotZero(t, ups[name(ev)], "%s went down and was never up", name(ev))
 		require.Equal(t, 1, downs[name(ev)], "downs of %s", name(ev))
 	}
+}
+
+// isOneOf tells whether an error is any of those.
+func isOneOf(err error, list ...error) bool {
+	for _, e := range list {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
