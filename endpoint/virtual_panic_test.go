@@ -71,10 +71,10 @@ func bustle(bd *bed, mine, theirs *chores) {
 	for _, c := range bd.cables {
 		c.Slow(bothWays, 16<<20)
 	}
-	back := bd.back()
+	ba := bd.back()
 	for i := range 4 {
 		mine.add(bd.ab, bd.b, 3)
-		theirs.add(back, bd.a, 3)
+		theirs.add(ba, bd.a, 3)
 		region := bd.b.register(bd.t, 8<<20, rma.RemoteWrite)
 		taken := bd.ab.StartPut(region.Key(), 0, make([]byte, 8<<20))
 		mine.handles = append(mine.handles, taken)
