@@ -201,19 +201,30 @@ func (m *Manager) create(address string, opener bool, prepare func(e *Endpoint))
 	prepare(e)
 	// The actor comes first: an endpoint that others find can be sent to, and ended.
 	if _, err := m.cfg.System.Root.RequestFuture(m.node, &spawnEndpoint{e: e}, 5*time.Second).Result(); err != nil {
-		return nil, fmt.Errorf("endpoint to %s: %w", address, join(rma.ErrShutdown, err)) // the node's actor has gone
+		cause := rma.ErrEndpointDown
+		if m.closing.Load() { // the node's actor has gone
+			cause = rma.ErrShutdown
+		}
+		return nil, fmt.Errorf("endpoint to %s: its actor was not made: %w", address, join(cause, err))
 	}
+	if m.file(e) {
+		return e, nil
+	}
+	e.end(rma.ErrShutdown)
+	return nil, e.Err()
+}
+
+// file enters an endpoint in the books; false: the node is closing, or its actor has met its end already.
+func (m *Manager) file(e *Endpoint) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	m.mu.Lock()
-	closing := m.closing.Load()
-	if !closing {
-		m.peers[address], m.sessions[e.id] = e, e
+	defer m.mu.Unlock()
+	if m.closing.Load() || e.over() != nil {
+		return false
 	}
-	m.mu.Unlock()
-	if closing {
-		e.end(rma.ErrShutdown)
-		return nil, rma.ErrShutdown
-	}
-	return e, nil
+	m.peers[e.address], m.sessions[e.id] = e, e
+	return true
 }
 
 // reserve sees to it that only one endpoint to a peer is made at a time; release lets the next one look.
@@ -246,7 +257,7 @@ func (m *Manager) reserve(address string) (release func(), err error) {
 	}, nil
 }
 
-// forget takes an endpoint that has ended out of the books. Called with the endpoint's lock held.
+// forget takes an endpoint that has ended, or is about to, out of the books. Called with the endpoint's lock held.
 func (m *Manager) forget(e *Endpoint) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,8 +266,8 @@ func (m *Manager) forget(e *Endpoint) {
 	}
 	if m.sessions[e.id] == e {
 		delete(m.sessions, e.id)
+		m.graves.bury(m.now(), e.id)
 	}
-	m.graves.bury(m.now(), e.id)
 }
 
 // hasEnded tells whether a session has ended here of late.

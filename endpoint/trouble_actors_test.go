@@ -41,9 +41,13 @@ type bomb struct {
 }
 
 func (b *bomb) see(message any) {
-	if fmt.Sprintf("%T", message) != b.at {
-		return
+	if fmt.Sprintf("%T", message) == b.at {
+		b.hit()
 	}
+}
+
+// hit counts one more, and panics where it is due.
+func (b *bomb) hit() {
 	b.mu.Lock()
 	b.seen++
 	boom := b.seen%b.every == 0 && b.went < b.times

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"railyard/rail"
+	"railyard/rail/railtest"
 	"railyard/rma"
+	"railyard/supervision"
 )
 
 // mine is a bug in one of our actors: it panics once, at a message of a type, before or after that has been served.
@@ -79,15 +81,14 @@ func bustle(bd *bed, mine, theirs *chores) {
 		taken := bd.ab.StartPut(region.Key(), 0, make([]byte, 8<<20))
 		mine.handles = append(mine.handles, taken)
 		pass(5 * time.Millisecond)
-		for _, c := range bd.cables {
-			c.BlackHole(back)
-		}
-		ctx, done := context.WithTimeout(context.Background(), 10*time.Millisecond)
-		_ = taken.Cancel(ctx) // given up, as no answer comes in time
+		ctx, done := context.WithTimeout(context.Background(), time.Second)
+		_ = taken.Cancel(ctx)
 		done()
-		bd.heal()
-		for _, c := range bd.cables {
-			c.Slow(bothWays, 16<<20)
+		given, err := bd.ab.newOperation(rma.OpConfig{Kind: rma.PutOp, Key: region.Key(), Data: make([]byte, 8<<20)})
+		require.NoError(bd.t, err)
+		if bd.ab.submit(given) { // as by a Cancel whose context ends before the peer has answered
+			mine.handles = append(mine.handles, &given.Op)
+			bd.ab.submit(&abandon{o: given})
 		}
 		bd.cables[i%len(bd.cables)].Reset()
 		pass(300 * time.Millisecond)
@@ -178,4 +179,129 @@ func epochEnds(t *testing.T, bd *bed, m *mine) {
 	next.well()
 	other.well()
 	require.Len(t, bd.a.downCauses(), 1, "the new epoch lives")
+}
+
+// A bug in the node's actor costs the epochs that it holds, and no more: who connects afterwards is connected.
+func TestPanicInTheNodesActor(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		t.Run(fmt.Sprint("after ", after), func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				m := newMine("*endpoint.spawnEndpoint", after)
+				g := newGround(t, railtest.KindPipe, 2)
+				quiet := func(c *Config) { c.Links = noLinks }
+				b := launch(t, g, g.far, quiet)
+				a := launch(t, g, g.near, quiet, m.inNode)
+				ctx, done := context.WithTimeout(context.Background(), patience)
+				defer done()
+				_, err := a.Connect(ctx, b.Address())
+				if !after { // else it may have been up for an instant
+					require.ErrorIs(t, err, rma.ErrEndpointDown)
+				}
+				pass(time.Second)
+				require.Equal(t, 1, m.count())
+				e, err := a.Connect(ctx, b.Address())
+				require.NoError(t, err)
+				require.NoError(t, e.Flush(ctx))
+			})
+		})
+	}
+}
+
+// A bug in the actor that watches cards costs hints.
+func TestPanicInTheDevicesActor(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		m := newMine("*rail.WatchDevices", false)
+		bd := virtualBed(t, bedSpec{a: m.inDevices})
+		require.Equal(t, 1, m.count())
+		bd.works()
+		bd.nobodyDown()
+	})
+}
+
+// faulty is a kind with a bug: its connections, or dialing itself, panic once at a call.
+type faulty struct {
+	rail.Kind
+	bomb *bomb
+}
+
+func (k *faulty) Dial(ctx context.Context, local, remote string) (rail.Conn, error) {
+	k.at("Dial")
+	c, err := k.Kind.Dial(ctx, local, remote)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyConn{Conn: c, kind: k}, nil
+}
+
+func (k *faulty) at(call string) {
+	if k.bomb.at == call {
+		k.bomb.hit()
+	}
+}
+
+type faultyConn struct {
+	rail.Conn
+	kind *faulty
+}
+
+func (c *faultyConn) Write(b []byte) (int, error) {
+	c.kind.at("Write")
+	return c.Conn.Write(b)
+}
+
+func (c *faultyConn) Run(l rail.Link, lost func(error)) {
+	c.kind.at("Run")
+	c.Conn.Run(&faultyLink{Link: l, kind: c.kind}, lost)
+}
+
+type faultyLink struct {
+	rail.Link
+	kind *faulty
+}
+
+func (l *faultyLink) Fill(g *rma.Gather) bool {
+	l.kind.at("Fill")
+	return l.Link.Fill(g)
+}
+
+func (l *faultyLink) Want(s *rma.Scatter) error {
+	l.kind.at("Want")
+	return l.Link.Want(s)
+}
+
+// A bug in a connection, while no socket call is in progress, costs its generation: nothing is lost, the endpoint lives, and the bug is told as one.
+func TestPanicInAConnectionCostsItsGeneration(t *testing.T) {
+	for _, call := range []string{"Dial", "Write", "Run", "Fill", "Want"} {
+		t.Run(call, func(t *testing.T) {
+			virtually(t, func(t *testing.T) {
+				b := &bomb{at: call, every: 1 << 30, times: 1}
+				bd := virtualBed(t, bedSpec{a: func(c *Config) {
+					c.Kinds = map[string]rail.Kind{railtest.KindPipe: &faulty{Kind: c.Kinds[railtest.KindPipe], bomb: b}}
+				}})
+				work := newChores(t, bd.a)
+				work.add(bd.ab, bd.b, 3)
+				b.mu.Lock()
+				b.every = 1
+				b.mu.Unlock()
+				if call != "Fill" && call != "Want" { // a new connection meets it
+					bd.cables[0].Reset()
+				}
+				work.add(bd.ab, bd.b, 3)
+				pass(5 * time.Second)
+				require.Equal(t, 1, b.count(), "the bug has shown")
+				work.well()
+				bd.allUp()
+				bd.nobodyDown()
+				bd.a.lives(t)
+				bd.b.lives(t)
+				bugs := 0
+				for _, ev := range bd.a.crashes() {
+					if err, is := ev.Reason.(error); is && supervision.ClassOf(err) == supervision.Bug || fmt.Sprint(ev.Reason) == b.value() {
+						bugs++
+					}
+				}
+				require.Equal(t, 1, bugs, "%v", bd.a.crashes())
+			})
+		})
+	}
 }

@@ -26,7 +26,10 @@ func virtually(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, func(t *testing.T) {
 		// A wait that never ends would let the bubble's clock run for ever.
 		dog := time.AfterFunc(24*time.Hour, func() { panic("the test waits for what does not come") })
-		t.Cleanup(func() { dog.Stop() })
+		t.Cleanup(func() {
+			pass(2 * time.Second) // protoactor's dead letters have a goroutine that lives for a moment
+			dog.Stop()
+		})
 		test(t)
 	})
 }
