@@ -158,7 +158,9 @@ const maxLates = 5
 // whether to trust the lane.
 //
 // The silence limit is 4 × (round trip + 4 × jitter) + one beat, between Floor and Ceiling. A lane is suspect when
-//   - its oldest unanswered ping is older than the limit and nothing was answered within the limit; or
+//   - its oldest unanswered ping is older than the limit and nothing was answered within the limit. Where bytes keep
+//     coming meanwhile, as from a path that has become slow, the answer is taken to wait behind them, for Stall limits at
+//     most: who hears nothing is at the other end, and finds that out in time; or
 //   - a beat asked for two limits ago has not been answered, sent or not (one of them for the begun chunk in its way); or
 //   - bytes are in flight and none was acknowledged for Stall limits, though beats may pass. A chunk is acknowledged as
 //     a whole: its own time on the wire, the peer's turn to apply it and the wait for the writer each may take as
@@ -178,9 +180,10 @@ type Health struct {
 	// busyAt is when work was last seen, busy whether there ever was any; activeFrom when the fast beat began.
 	busyAt, activeFrom time.Duration
 	busy, active       bool
-	// answered and acked are the vitals seen last; answeredAt and movedAt when they last advanced.
+	// answered, acked and inFlight are the vitals seen last; answeredAt and movedAt when the first two last advanced, or
+	// when bytes were seen in flight after none.
 	answered, answeredAt time.Duration
-	acked                uint64
+	acked, inFlight      uint64
 	movedAt              time.Duration
 	// clock is the earliest that silence counts from: the start, or the last late look.
 	clock time.Duration
@@ -250,9 +253,11 @@ func (h *Health) Assess(now time.Duration, v Vitals) Assessment {
 
 // observe takes in what has been answered since the last look.
 func (h *Health) observe(now time.Duration, v Vitals) {
-	if v.Acked != h.acked || v.InFlight == 0 {
+	// Bytes that were not there at the last look, which may be long ago, are not the ones that hang.
+	if v.Acked != h.acked || v.InFlight == 0 || h.inFlight == 0 {
 		h.movedAt = now
 	}
+	h.inFlight = v.InFlight
 	if v.Answered > h.answered || v.Acked != h.acked {
 		// The answer came between the last look and now, at the latest when the last byte was heard.
 		h.answeredAt = max(h.answeredAt, min(v.Heard, now))
@@ -320,7 +325,7 @@ func (h *Health) deadline(v Vitals, limit time.Duration) (time.Duration, Symptom
 		}
 	}
 	if v.OldestPing > 0 {
-		since := h.silentSince(v, NoAnswer)
+		since := h.patient(v, h.silentSince(v, NoAnswer), limit)
 		if h.active {
 			// Pings of an idle lane were sent under the idle limit: the short one counts from when work began.
 			soonest(min(max(since, h.activeFrom)+limit, since+h.limit(v, false)), NoAnswer)
@@ -329,12 +334,17 @@ func (h *Health) deadline(v Vitals, limit time.Duration) (time.Duration, Symptom
 		}
 	}
 	if h.asked > 0 {
-		soonest(max(h.silentSince(v, NoRoom), h.activeFrom)+2*limit, NoRoom)
+		soonest(h.patient(v, max(h.silentSince(v, NoRoom), h.activeFrom), limit)+2*limit, NoRoom)
 	}
 	if v.InFlight > 0 {
 		soonest(h.silentSince(v, NoProgress)+time.Duration(h.cfg.Stall)*limit, NoProgress)
 	}
 	return at, symptom
+}
+
+// patient moves the moment that silence counts from to when bytes last came: an answer may wait behind them.
+func (h *Health) patient(v Vitals, since, limit time.Duration) time.Duration {
+	return max(since, min(v.Heard, since+time.Duration(h.cfg.Stall-1)*limit))
 }
 
 // silentSince is the moment that a symptom counts from.

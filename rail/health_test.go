@@ -250,6 +250,48 @@ func TestHealthStaysCalmWhileASlowRailMoves(t *testing.T) {
 	assert.Empty(t, l.suspects)
 }
 
+func TestHealthDoesNotHoldBytesJustSentAgainstTheTimeWhenNoneWere(t *testing.T) {
+	l := newLab(ms)
+	l.until(1900 * ms) // idle: the next look is far away
+	idle := l.due
+	l.inFlight, l.busy = 1000, true
+	l.until(idle + 4*120*ms - 60*ms)
+	assert.Empty(t, l.suspects, "the bytes are younger than the look before the last one")
+	l.until(idle + 4*120*ms + 60*ms)
+	require.Len(t, l.suspects, 1)
+	assert.Equal(t, NoProgress, l.symptom(t))
+}
+
+func TestHealthBearsWithAnswersThatWaitBehindWhatComes(t *testing.T) {
+	l := newLab(ms)
+	l.busy = true
+	l.until(3 * time.Second)
+	l.cut = 3 * time.Second // of the answers alone
+	for l.now < 3300*ms {
+		l.heard = l.now
+		l.until(l.now + 5*ms)
+	}
+	assert.Empty(t, l.suspects)
+	quiet := l.heard
+	l.until(4 * time.Second)
+	require.Len(t, l.suspects, 1)
+	assert.Equal(t, NoAnswer, l.symptom(t))
+	assert.InDelta(t, 120, float64((l.suspects[0]-quiet)/ms), 15)
+}
+
+func TestHealthDoesNotBearWithThemForEver(t *testing.T) {
+	l := newLab(ms)
+	l.busy = true
+	l.until(3 * time.Second)
+	l.cut = 3 * time.Second
+	for l.now < 5*time.Second {
+		l.heard = l.now
+		l.until(l.now + 5*ms)
+	}
+	require.Len(t, l.suspects, 1)
+	assert.InDelta(t, 4*120, float64((l.suspects[0]-3*time.Second)/ms), 60)
+}
+
 func TestHealthSeesThatBeatsCannotEvenBeSent(t *testing.T) {
 	l := newLab(ms)
 	l.busy = true

@@ -16,8 +16,9 @@ type DefaultConfig struct {
 	Base time.Duration
 	// Max bounds every delay. 5 s.
 	Max time.Duration
-	// ReachableMax bounds every delay while the peer is reachable on another rail. 1 s, or Max
-	// where that is less.
+	// ReachableMax bounds every delay while the peer is reachable on another rail. 500 ms, or Max
+	// where that is less: a dial itself takes up to a second, and a path that has healed is to be
+	// back within one.
 	ReachableMax time.Duration
 	// BugLimit is how many failures of class Bug within RecentSpan are borne. 10; MaxRecent-1 at
 	// most.
@@ -39,7 +40,7 @@ func (c DefaultConfig) filled() (DefaultConfig, error) {
 		c.Base = min(50*time.Millisecond, c.Max)
 	}
 	if c.ReachableMax == 0 {
-		c.ReachableMax = min(time.Second, c.Max)
+		c.ReachableMax = min(500*time.Millisecond, c.Max)
 	}
 	if c.BugLimit == 0 {
 		c.BugLimit = 10

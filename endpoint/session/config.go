@@ -30,6 +30,8 @@ type Config struct {
 	LaneBulk int
 	// AckDelay is how long the acknowledgement of a message may wait for company (default 2 ms).
 	AckDelay time.Duration
+	// WitnessWait is how long a suspect lane may still show life once another one has answered (default 20 ms).
+	WitnessWait time.Duration
 	// ResendEvery is how often unanswered state (Retired, Cancel) is said again (default 50 ms).
 	ResendEvery time.Duration
 }
@@ -87,6 +89,9 @@ func (c Config) WithDefaults() (Config, error) {
 	}
 	if c.AckDelay == 0 {
 		c.AckDelay = 2 * time.Millisecond
+	}
+	if c.WitnessWait == 0 {
+		c.WitnessWait = 20 * time.Millisecond
 	}
 	if c.ResendEvery == 0 {
 		c.ResendEvery = 50 * time.Millisecond

@@ -112,9 +112,12 @@ type Generation struct {
 	// Retire.
 	cause     error
 	suspectAt time.Duration
-	retireAt  time.Duration // when Retired is said again
-	peerFinal uint64
-	havePeer  bool // peerFinal is known
+	// outlivedAt is when a suspect that another lane has outlived is retired, if it has shown no life since lastSign; 0: no lane has.
+	outlivedAt time.Duration
+	lastSign   sign
+	retireAt   time.Duration // when Retired is said again
+	peerFinal  uint64
+	havePeer   bool // peerFinal is known
 
 	peerRejected bool
 	peerRefusals wire.Refusals

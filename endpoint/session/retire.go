@@ -17,14 +17,16 @@ var (
 	ErrReplaced = errors.New("a newer connection of this rail took over")
 )
 
-// Suspect takes the generation out of new work, and has it retired as soon as another lane has answered a ping
-// sent since (rule 6). Where no other lane answers it stays suspect.
+// Suspect takes the generation out of new work, and has it retired once another lane has answered a ping sent since
+// (rule 6), unless it shows life itself within WitnessWait of that answer: a peer that was stopped answers on one lane before
+// the other. Where no other lane answers it stays suspect.
 func (s *Session) Suspect(now time.Duration, g *Generation, cause error) {
 	s.now = now
 	if g.fenced || g.suspect {
 		return
 	}
 	g.suspect, g.suspectAt, g.cause = true, now, cause
+	g.outlivedAt, g.lastSign = 0, g.sign()
 	for _, l := range s.lanes {
 		if l != nil && l.current != nil && l.current != g && !l.current.fenced {
 			l.current.beatAsk = true
@@ -41,7 +43,7 @@ func (s *Session) Trust(now time.Duration, g *Generation) {
 	if g.fenced || !g.suspect {
 		return
 	}
-	g.suspect, g.cause = false, nil
+	g.suspect, g.cause, g.outlivedAt = false, nil, 0
 	if g.up {
 		s.effect(Effect{Kind: LaneUp, Gen: g})
 		s.flushPending()
@@ -56,10 +58,24 @@ func (s *Session) Lost(now time.Duration, g *Generation, cause error) {
 	s.fence(g, cause)
 }
 
-// judgeSuspects retires what another lane has outlived.
+// sign is what grows while the lane lives: bytes acknowledged where some are in flight, since beats alone may pass; else
+// what was answered.
+func (g *Generation) sign() sign { return sign{g.ackedBy, g.answered} }
+
+type sign struct {
+	acked    uint64
+	answered time.Duration
+}
+
+// alive tells whether the generation has shown life since then.
+func (g *Generation) alive(then sign) bool {
+	return g.ackedBy > then.acked || g.inFlight == 0 && g.answered > then.answered
+}
+
+// judgeSuspects finds what another lane has outlived; if it shows no life within WitnessWait it is retired.
 func (s *Session) judgeSuspects() {
 	for _, l := range s.lanes {
-		if l == nil || l.current == nil || !l.current.suspect || l.current.fenced {
+		if l == nil || l.current == nil || !l.current.suspect || l.current.fenced || l.current.outlivedAt != 0 {
 			continue
 		}
 		for _, o := range s.lanes {
@@ -67,11 +83,26 @@ func (s *Session) judgeSuspects() {
 				continue
 			}
 			if o.current.answered >= l.current.suspectAt {
-				s.fence(l.current, l.current.cause)
+				l.current.outlivedAt = s.now + s.cfg.WitnessWait
+				s.due = true
 				break
 			}
 		}
 	}
+}
+
+// sentence retires the generation whose time has come, or gives it another one if it has shown life: its health machine will
+// trust it at its next look, or a witness comes again.
+func (s *Session) sentence(g *Generation) {
+	if g.outlivedAt == 0 || g.outlivedAt > s.now {
+		return
+	}
+	g.outlivedAt = 0
+	if g.alive(g.lastSign) {
+		g.lastSign = g.sign()
+		return
+	}
+	s.fence(g, g.cause)
 }
 
 // fence cuts a generation off: nothing more of it is written or applied. When no bracket is open any more it is quiet,

@@ -235,7 +235,7 @@ func (s *Session) Close(now time.Duration, err error) {
 	s.effect(Effect{Kind: Room})
 }
 
-// Tick does what is due at now: late acknowledgements, state that is said again.
+// Tick does what is due at now: late acknowledgements, suspects that were outlived, state that is said again.
 func (s *Session) Tick(now time.Duration) {
 	s.now = now
 	for _, l := range s.lanes {
@@ -246,6 +246,7 @@ func (s *Session) Tick(now time.Duration) {
 			g.ackAt, g.ackNow = 0, true
 			s.wake(g)
 		}
+		s.sentence(l.current)
 	}
 	s.resend(now)
 }
@@ -274,6 +275,7 @@ func (s *Session) Deadline() time.Duration {
 		}
 		if l.current != nil && !l.current.fenced {
 			earliest(l.current.ackAt)
+			earliest(l.current.outlivedAt)
 		}
 		for _, g := range l.gens {
 			earliest(g.retireAt)

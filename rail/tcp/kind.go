@@ -78,7 +78,7 @@ func (k *Kind) Dial(ctx context.Context, local, remote string) (rail.Conn, error
 		d.LocalAddr = from
 	}
 	d.SetMultipathTCP(false)
-	c, err := d.DialContext(ctx, "tcp", remote)
+	c, err := race(ctx, func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", remote) })
 	if err != nil {
 		return nil, dialError(local, remote, err)
 	}

@@ -124,8 +124,9 @@ func (b *bench) attempt(ctx context.Context, r row, put time.Duration) attempt {
 func (b *bench) tell(p pair) {
 	o := p.ours
 	fmt.Fprintf(b.out, "  %.0f -> %.0f -> %.0f MB/s, stall %s at %s, full %s, lost %s, back %s, longest %s; cut took %s, heal %s; MPTCP "+
-		"stall %s, full %s, back %s\n", o.Before/1e6, o.Survivor/1e6, o.After/1e6, millis(o.Stall), millis(o.StallAt), millis(o.Full),
-		millis(o.Lost), millis(o.Back), millis(o.Longest()), millis(o.CutTook), millis(o.HealTook), millis(p.theirs.Stall),
+		"%.0f -> %.0f -> %.0f MB/s, stall %s, full %s, back %s\n", o.Before/1e6, o.Survivor/1e6, o.After/1e6, millis(o.Stall), millis(o.StallAt), millis(o.Full),
+		millis(o.Lost), millis(o.Back), millis(o.Longest()), millis(o.CutTook), millis(o.HealTook), p.theirs.Before/1e6,
+		p.theirs.Survivor/1e6, p.theirs.After/1e6, millis(p.theirs.Stall),
 		millis(p.theirs.Full), millis(p.theirs.Back))
 	for _, t := range o.Trouble {
 		fmt.Fprintf(b.out, "    %+7d ms %s %s %s\n", (t.At-o.Cut)/1e6, t.Kind, t.Remote, t.Cause)

@@ -84,7 +84,8 @@ func (t Tool) Run(ctx context.Context, p Plan) (o Outcome, err error) {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	target, file, err := t.serve(ctx, l)
+	ready := &awaited{word: "serving", seen: make(chan struct{})}
+	target, file, err := t.serve(ctx, l, ready)
 	if err != nil {
 		return o, err
 	}
@@ -111,6 +112,9 @@ func (t Tool) Run(ctx context.Context, p Plan) (o Outcome, err error) {
 	if err := target.End(); err != nil {
 		return o, fmt.Errorf("%w: the target: %w", ErrTrial, err)
 	}
+	if os.Getenv("DBG") != "" {
+		fmt.Fprintln(os.Stderr, ready.text(), "cut", o.Cut/1e6%1000000)
+	}
 	if err := json.Unmarshal(out.Bytes(), &o.Result); err != nil {
 		return o, fmt.Errorf("%w: the initiator's result cannot be read (%w): %s%s", ErrTrial, err, complaint.String(), out.String())
 	}
@@ -126,7 +130,7 @@ func (t Tool) Run(ctx context.Context, p Plan) (o Outcome, err error) {
 const warmUp = 500 * time.Millisecond
 
 // serve starts the target and waits until it serves. The file is that of its timeline.
-func (t Tool) serve(ctx context.Context, l *lab.Lab) (*lab.Process, string, error) {
+func (t Tool) serve(ctx context.Context, l *lab.Lab, ready *awaited) (*lab.Process, string, error) {
 	f, err := os.CreateTemp(t.Dir, "timeline-")
 	if err != nil {
 		return nil, "", fmt.Errorf("trial: no file for a timeline: %w", err)
@@ -136,7 +140,6 @@ func (t Tool) serve(ctx context.Context, l *lab.Lab) (*lab.Process, string, erro
 	for i := range l.Rails() {
 		args = append(args, "--rail", fmt.Sprintf("%s:%d", l.Address(lab.B, i), port))
 	}
-	ready := &awaited{word: "serving", seen: make(chan struct{})}
 	target, err := l.Start(lab.B, lab.Command{Path: t.Path, Args: args, Stdout: ready, Stderr: ready})
 	if err != nil {
 		return nil, "", err
