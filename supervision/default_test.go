@@ -43,7 +43,7 @@ func TestDefaultDecides(t *testing.T) {
 		{"eighth in a row", History{Failures: 8}, Failure{}, Restart, 3200 * ms},
 		{"ninth in a row", History{Failures: 9}, Failure{}, Restart, 5 * time.Second},
 		{"millionth in a row", History{Failures: 1e6}, Failure{Class: Path}, Restart, 5 * time.Second},
-		{"the same, reachable", History{Failures: 1e6, Reachable: true}, Failure{Class: Path}, Restart, time.Second},
+		{"the same, reachable", History{Failures: 1e6, Reachable: true}, Failure{Class: Path}, Restart, 500 * ms},
 		{"reachable, but early", History{Failures: 3, Reachable: true}, Failure{}, Restart, 100 * ms},
 		{"second flap", History{Failures: 1, Healthy: true, Flaps: 2}, Failure{}, Restart, 50 * ms},
 		{"fourth flap", History{Failures: 1, Healthy: true, Flaps: 4}, Failure{}, Restart, 200 * ms},

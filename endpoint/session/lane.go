@@ -61,6 +61,7 @@ type Generation struct {
 	bulk     int    // bulk bytes planned or in flight
 	inFlight uint64 // bytes of counted frames planned, or sent and not acknowledged
 	lost     uint64 // inFlight when it was fenced
+	promised uint64 // bytes that another lane leaves to this one, while it fills a plan
 	chunks   int    // chunks of puts planned, or sent and not acknowledged
 	ackedBy  uint64 // total bytes acknowledged, for the rate
 	defined  []uint64

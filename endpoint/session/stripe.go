@@ -6,12 +6,16 @@ import "time"
 
 // takeBulk lets each offered operation give a chunk while the lane has room for it and would not be the last to finish.
 //
+// What it leaves to another lane is in that lane's way from then on: so a slow lane takes a part of what the fast one would only
+// come to later, and goes on being measured.
+//
 // Invariant: a lane that leaves an operation to another one wakes it, where it has room; one that becomes full wakes those
 // that had left something to it. So no operation waits for a lane that has no reason to look.
 func (f *filler) takeBulk() {
 	g := f.g
 	limit := g.lane.bulkLimit()
 	took, passed := false, 0
+	g.s.forgetPromises()
 	for i := 0; i < g.offers.len() && !f.full() && g.bulk < limit && g.chunks < maxChunksOut && passed < maxPassed; {
 		o := *g.offers.at(i)
 		if !o.unsent() {
@@ -48,6 +52,15 @@ func (f *filler) takeBulk() {
 	}
 }
 
+// forgetPromises begins a new look at what each lane is left.
+func (s *Session) forgetPromises() {
+	for _, l := range s.lanes {
+		if l != nil && l.current != nil {
+			l.current.promised = 0
+		}
+	}
+}
+
 // share wakes the lanes that may take what this one, now full, has left.
 func (g *Generation) share() {
 	for _, o := range g.offers.all() {
@@ -79,8 +92,8 @@ func (l *Lane) chunk() uint64 {
 	return min(max(n, uint64(cfg.MinChunk)), uint64(cfg.MaxChunk))
 }
 
-// sooner gives another lane that knows of the operation and would be through with all that is left of it before this one
-// were through with one more chunk; nil: there is none. The lane that would be first never gives one, so somebody always goes on.
+// sooner gives another lane that knows of the operation and would be through with all that is left of it, and with what was
+// left to it before, when this one were through with one more chunk; nil: there is none. The lane that would be first never gives one, so somebody always goes on.
 func (g *Generation) sooner(o *Op) *Generation {
 	if len(o.on) < 2 {
 		return nil
@@ -88,7 +101,8 @@ func (g *Generation) sooner(o *Op) *Generation {
 	left := o.left()
 	mine := g.lane.finish(min(left, g.lane.chunk()))
 	for _, other := range o.on {
-		if other != g && other.Usable() && other.lane.finish(left) < mine {
+		if other != g && other.Usable() && other.lane.finish(other.promised+left) < mine {
+			other.promised += left
 			return other
 		}
 	}
