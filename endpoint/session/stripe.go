@@ -93,7 +93,8 @@ func (l *Lane) chunk() uint64 {
 }
 
 // sooner gives another lane that knows of the operation and would be through with all that is left of it, and with what was
-// left to it before, when this one were through with one more chunk; nil: there is none. The lane that would be first never gives one, so somebody always goes on.
+// left to it before, when this one were through with one more chunk; nil: there is none. The lane that would be first never
+// gives one, so somebody always goes on.
 func (g *Generation) sooner(o *Op) *Generation {
 	if len(o.on) < 2 {
 		return nil

@@ -123,11 +123,13 @@ func (b *bench) attempt(ctx context.Context, r row, put time.Duration) attempt {
 // tell prints one run.
 func (b *bench) tell(p pair) {
 	o := p.ours
-	fmt.Fprintf(b.out, "  %.0f -> %.0f -> %.0f MB/s, stall %s at %s, full %s, lost %s, back %s, longest %s; cut took %s, heal %s; MPTCP "+
-		"%.0f -> %.0f -> %.0f MB/s, stall %s, full %s, back %s\n", o.Before/1e6, o.Survivor/1e6, o.After/1e6, millis(o.Stall), millis(o.StallAt), millis(o.Full),
-		millis(o.Lost), millis(o.Back), millis(o.Longest()), millis(o.CutTook), millis(o.HealTook), p.theirs.Before/1e6,
-		p.theirs.Survivor/1e6, p.theirs.After/1e6, millis(p.theirs.Stall),
-		millis(p.theirs.Full), millis(p.theirs.Back))
+	line := func(who string, g lab.Gap) {
+		fmt.Fprintf(b.out, "  %s %.0f -> %.0f -> %.0f MB/s, stall %s at %s, full %s, lost %s, back %s\n", who, g.Before/1e6,
+			g.Survivor/1e6, g.After/1e6, millis(g.Stall), millis(g.StallAt), millis(g.Full), millis(g.Lost), millis(g.Back))
+	}
+	line("railyard", o.Gap)
+	line("MPTCP   ", p.theirs)
+	fmt.Fprintf(b.out, "    longest put %s; the cut took %s, the heal %s\n", millis(o.Longest()), millis(o.CutTook), millis(o.HealTook))
 	for _, t := range o.Trouble {
 		fmt.Fprintf(b.out, "    %+7d ms %s %s %s\n", (t.At-o.Cut)/1e6, t.Kind, t.Remote, t.Cause)
 	}
