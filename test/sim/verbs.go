@@ -304,6 +304,8 @@ func (e *End) register(g *session.Generation, region *rma.Region) {
 			c := carrierOf(g)
 			_, key := e.cards.register(make([]byte, 1), 0)
 			c.spent = append(c.spent, key)
+		} else if reg.Mapping != nil && !g.Fenced() {
+			e.cards.tell(reg.Key)
 		}
 	}
 	e.pump()
@@ -315,7 +317,7 @@ var errCardFull = errors.New("sim: the card has no room for a registration")
 type cards struct {
 	w     *World
 	regs  map[uint32]registration
-	gone  map[uint32]registration // the last of each key that was taken back
+	gone  map[uint32]registration // the last of each key that was told and taken back
 	free  []uint32                // keys that were taken back: the newest is the likeliest to be given again
 	next  uint32
 	bases map[*byte]uint64
@@ -325,6 +327,7 @@ type registration struct {
 	base   uint64
 	mem    []byte
 	region uint64 // 0: the card's own memory
+	told   bool   // the peer may have heard of the key
 }
 
 func newCards(w *World) *cards {
@@ -348,22 +351,32 @@ func (c *cards) register(mem []byte, region uint64) (address uint64, key uint32)
 	return base, key
 }
 
+// tell notes that the peer is told the key.
+func (c *cards) tell(key uint32) {
+	if r, there := c.regs[key]; there {
+		r.told = true
+		c.regs[key] = r
+	}
+}
+
 func (c *cards) deregister(key uint32) {
 	r, there := c.regs[key]
 	if !there {
 		c.w.violate("a registration was taken back twice")
 	}
-	c.gone[key] = r
+	if r.told {
+		c.gone[key] = r
+	}
 	delete(c.regs, key)
 	c.free = append(c.free, key)
 }
 
-// find gives the registration that a key stands for, or stood for last.
+// find gives the registration that a key stands for, or stood for last, as far as the peer may know.
 func (c *cards) find(key uint32) (r registration, alive bool) {
-	if r, alive = c.regs[key]; !alive {
-		r = c.gone[key]
+	if r, alive = c.regs[key]; !alive || !r.told {
+		return c.gone[key], false
 	}
-	return r, alive
+	return r, true
 }
 
 // write is the card's. False: nothing of the packet is applied.
