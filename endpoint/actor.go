@@ -78,6 +78,7 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 			ctx.Send(ctx.Self(), &finish{})
 			return
 		}
+		e.m.warn(e.address)
 		ctx.Send(e.m.watcher, &rail.WatchDevices{PID: ctx.Self()})
 		a.railsChanged(ctx)
 	case *actor.Stopping, *actor.Restarting:
@@ -290,7 +291,7 @@ func (a *endpointActor) widen(ctx actor.Context, dialed wire.RailID) {
 	if first == nil {
 		return
 	}
-	plans := e.m.pair(devices, railPlan{local: first.local, remote: first.remote, kind: first.kind})
+	plans := e.m.pair(e.address, devices, railPlan{local: first.local, remote: first.remote, kind: first.kind})
 	for i, p := range plans {
 		if i+1 >= maxRails {
 			e.log.Warn("more pairs of devices than rails; the rest is not used", zap.Int("pairs", len(plans)+1))

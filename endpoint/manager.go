@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type Manager struct {
 	incarnation wire.NodeID
 	bindings    []rail.Binding // with the addresses in force
 	devices     []*wire.Device // as peers are told
+	traps       []*rail.SharedSubnetError
 	listeners   []rail.Listener
 	node        *actor.PID // parent of the endpoint actors
 	watcher     *actor.PID // the devices actor
@@ -111,7 +113,18 @@ func (m *Manager) open() error {
 	if m.address == "" {
 		m.address = m.devices[0].Address
 	}
+	m.traps = rail.SharedSubnets(rail.LocalAddresses(), m.bindings)
+	for _, trap := range m.traps {
+		m.log.Warn("cards share a subnet", zap.Error(trap))
+	}
 	return nil
+}
+
+// warn tells of what is wrong with local cards. It is said once for each peer, since nobody listens yet when a node starts.
+func (m *Manager) warn(peer string) {
+	for _, trap := range m.traps {
+		m.cfg.Events.Publish(rail.Event{Kind: rail.DeviceWarning, Peer: peer, Local: strings.Join(trap.Cards, ","), Cause: trap})
+	}
 }
 
 // Address is the address in this node's PIDs.

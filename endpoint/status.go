@@ -76,68 +76,6 @@ func (e *Endpoint) Rails() []rail.Status {
 	return list
 }
 
-// bindingsFor orders the local devices by how well they fit a remote address: one in its subnet first.
-func (m *Manager) bindingsFor(remote string) []int {
-	var near, far []int
-	nets := localNets()
-	for i, b := range m.bindings {
-		if sameSubnet(nets, b.Address, remote) {
-			near = append(near, i)
-		} else {
-			far = append(far, i)
-		}
-	}
-	return append(near, far...)
-}
-
-// pair makes the rails besides the first: devices in one subnet first, in order, then what is left, in order. Where one side has
-// more devices than the other, those of the shorter side serve again: each device has a rail.
-func (m *Manager) pair(remote []*wire.Device, first railPlan) []railPlan {
-	nets := localNets()
-	usedL, usedR := make([]bool, len(m.bindings)), make([]bool, len(remote))
-	for i, b := range m.bindings {
-		if b.Address == first.local {
-			usedL[i] = true
-		}
-	}
-	for j, d := range remote {
-		if d.GetAddress() == first.remote {
-			usedR[j] = true
-		}
-	}
-	var plans []railPlan
-	add := func(i, j int) {
-		usedL[i], usedR[j] = true, true
-		b := m.bindings[i]
-		plans = append(plans, railPlan{local: b.Address, remote: remote[j].GetAddress(), kind: m.cfg.Kinds[b.Kind]})
-	}
-	fits := func(i, j int) bool { return m.bindings[i].Kind == remote[j].GetKind() }
-	for _, near := range []bool{true, false} {
-		for i := range m.bindings {
-			for j := range remote {
-				if !usedL[i] && !usedR[j] && fits(i, j) && sameSubnet(nets, m.bindings[i].Address, remote[j].GetAddress()) == near {
-					add(i, j)
-				}
-			}
-		}
-	}
-	for i := range m.bindings { // more here than there
-		for k := range remote {
-			if j := (i + k) % len(remote); !usedL[i] && fits(i, j) {
-				add(i, j)
-			}
-		}
-	}
-	for j := range remote { // more there than here
-		for k := range m.bindings {
-			if i := (j + k) % len(m.bindings); !usedR[j] && fits(i, j) {
-				add(i, j)
-			}
-		}
-	}
-	return plans
-}
-
 // localNets gives the prefixes of this host's addresses.
 func localNets() []netip.Prefix {
 	list, err := net.InterfaceAddrs()
@@ -151,19 +89,4 @@ func localNets() []netip.Prefix {
 		}
 	}
 	return nets
-}
-
-// sameSubnet tells whether the local address's own prefix covers the remote one.
-func sameSubnet(nets []netip.Prefix, local, remote string) bool {
-	l, err1 := netip.ParseAddrPort(local)
-	r, err2 := netip.ParseAddrPort(remote)
-	if err1 != nil || err2 != nil {
-		return false
-	}
-	for _, p := range nets {
-		if p.Addr().Unmap() == l.Addr().Unmap().WithZone("") && p.Masked().Contains(r.Addr().Unmap().WithZone("")) {
-			return true
-		}
-	}
-	return false
 }

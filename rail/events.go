@@ -40,13 +40,16 @@ const (
 	MessageRefused
 	// DeviceLink: a local card's carrier changed; Local is its name, Cause is nil when it came up.
 	DeviceLink
+	// DeviceWarning: a device is not used, or not as it was meant. Local and Remote name it (or the local cards), Peer for whom
+	// it holds, where it does not hold for all; Cause says why, and what to do.
+	DeviceWarning
 )
 
 var eventNames = [...]string{
 	RailUp: "RailUp", RailSuspect: "RailSuspect", RailTrusted: "RailTrusted", RailDown: "RailDown",
 	RailRejoined: "RailRejoined", RailRetired: "RailRetired", RailGaveUp: "RailGaveUp",
 	RailNeverUp: "RailNeverUp", EndpointUp: "EndpointUp", EndpointDown: "EndpointDown",
-	MessageRefused: "MessageRefused", DeviceLink: "DeviceLink",
+	MessageRefused: "MessageRefused", DeviceLink: "DeviceLink", DeviceWarning: "DeviceWarning",
 }
 
 // String gives the constant's name.

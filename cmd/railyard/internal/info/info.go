@@ -58,6 +58,9 @@ func New(devices []rail.Device) Report {
 		rdma = rdma || d.RDMA != ""
 		r.Devices = append(r.Devices, row)
 	}
+	for _, trap := range traps(devices) {
+		r.Notes = append(r.Notes, trap.Error())
+	}
 	if len(r.Rails) == 0 {
 		r.Notes = append(r.Notes,
 			"no card can be used: a node without bindings stays on loopback, where only this host reaches it")
@@ -66,6 +69,19 @@ func New(devices []rail.Device) Report {
 		r.Notes = append(r.Notes, "rails over verbs are not built yet: cards with an RDMA device are used over TCP")
 	}
 	return r
+}
+
+// traps finds subnets that several of the cards in use share.
+func traps(devices []rail.Device) []*rail.SharedSubnetError {
+	var host []rail.LocalAddress
+	var bindings []rail.Binding
+	for _, d := range devices {
+		if b, ok := d.Binding(0); ok {
+			bindings = append(bindings, b)
+			host = append(host, rail.LocalAddress{Card: d.Name, Prefix: d.Addresses[0]})
+		}
+	}
+	return rail.SharedSubnets(host, bindings)
 }
 
 // narrowest and widest bound the width of the text, in columns.

@@ -35,6 +35,14 @@ func TestReport(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(b), `"speed_bits_per_s":100000000000`)
 
+	shared := New([]rail.Device{
+		{Name: "eth0", Usable: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}},
+		{Name: "eth1", Usable: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}},
+		{Name: "eth2", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.3/24")}},
+	})
+	require.Len(t, shared.Notes, 1)
+	assert.Contains(t, shared.Notes[0], "eth0, eth1 are all in subnet 10.0.0.0/24")
+
 	empty := New(nil)
 	assert.Contains(t, empty.Notes[0], "no card can be used")
 	b, err = json.Marshal(empty)
