@@ -65,10 +65,14 @@ func Discover() ([]Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("this host's network cards cannot be listed (name them in Config.Rails): %w", err)
 	}
-	kinds := linkKinds()
+	links := askLinks()
 	devices := make([]Device, 0, len(interfaces))
 	for _, ifi := range interfaces {
-		devices = append(devices, readCard(sysfsNet, ifi, kinds[ifi.Name]).device())
+		c := readCard(sysfsNet, ifi, links[ifi.Name].kind)
+		if c.master == "" {
+			c.master = links[ifi.Name].master
+		}
+		devices = append(devices, c.device())
 	}
 	slices.SortFunc(devices, func(a, b Device) int {
 		if a.Usable != b.Usable {
@@ -82,15 +86,22 @@ func Discover() ([]Device, error) {
 	return devices, nil
 }
 
-// linkKinds asks netlink what each interface is. Without netlink nothing is known, and sysfs has to do.
-func linkKinds() map[string]string {
-	kinds := make(map[string]string)
-	// A list that was interrupted by a change is still better than none.
-	links, _ := netlink.LinkList()
+// told is what netlink tells of an interface.
+type told struct{ kind, master string }
+
+// askLinks asks netlink what each interface is, and part of what. Without netlink nothing is known, and sysfs has to do: it shows
+// the namespace that it was mounted in, which need not be ours.
+func askLinks() map[string]told {
+	links, _ := netlink.LinkList() // a list that was interrupted by a change is still better than none
+	names := make(map[int]string, len(links))
 	for _, link := range links {
-		kinds[link.Attrs().Name] = link.Type()
+		names[link.Attrs().Index] = link.Attrs().Name
 	}
-	return kinds
+	list := make(map[string]told, len(links))
+	for _, link := range links {
+		list[link.Attrs().Name] = told{kind: link.Type(), master: names[link.Attrs().MasterIndex]}
+	}
+	return list
 }
 
 // readCard collects what the system tells of one interface. Unreadable facts stay empty.
