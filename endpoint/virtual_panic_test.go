@@ -84,7 +84,8 @@ func bustle(bd *bed, mine, theirs *chores) {
 		ctx, done := context.WithTimeout(context.Background(), time.Second)
 		_ = taken.Cancel(ctx)
 		done()
-		given, err := bd.ab.newOperation(rma.OpConfig{Kind: rma.PutOp, Key: region.Key(), Data: make([]byte, 8<<20)})
+		other := bd.b.register(bd.t, 8<<20, rma.RemoteWrite)
+		given, err := bd.ab.newOperation(rma.OpConfig{Kind: rma.PutOp, Key: other.Key(), Data: make([]byte, 8<<20)})
 		require.NoError(bd.t, err)
 		if bd.ab.submit(given) { // as by a Cancel whose context ends before the peer has answered
 			mine.handles = append(mine.handles, &given.Op)

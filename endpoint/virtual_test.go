@@ -91,7 +91,8 @@ func (c *chores) add(e *Endpoint, to *peer, n int) {
 		write, read := to.register(c.t, size, rma.RemoteWrite), to.register(c.t, size, rma.RemoteRead)
 		c.handles = append(c.handles, e.StartPut(write.Key(), 0, make([]byte, size)),
 			e.StartGet(read.Key(), 0, make([]byte, size)), e.start(rma.OpConfig{Kind: rma.FlushOp}))
-		c.ask(e, func(id uint64) any { return &rma.Put{ID: id, Key: write.Key(), Data: make([]byte, size)} })
+		other := to.register(c.t, size, rma.RemoteWrite) // puts that overlap would be the application's to order
+		c.ask(e, func(id uint64) any { return &rma.Put{ID: id, Key: other.Key(), Data: make([]byte, size)} })
 		c.ask(e, func(id uint64) any { return rma.Get{ID: id, Key: read.Key(), Dst: make([]byte, size)} })
 		c.ask(e, func(id uint64) any { return rma.Flush{ID: id} })
 	}
