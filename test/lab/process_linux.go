@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -16,6 +17,7 @@ type Process struct {
 	ended   chan struct{}
 	err     error // valid once ended is closed
 	once    sync.Once
+	killed  atomic.Bool
 }
 
 // Command is what to run on a host.
@@ -73,9 +75,13 @@ func (p *Process) Resume() error { return p.command.Process.Signal(syscall.SIGCO
 
 // Kill ends it at once (SIGKILL), and waits.
 func (p *Process) Kill() {
+	p.killed.Store(true)
 	_ = p.command.Process.Kill() // an error: it is gone already
 	<-p.ended
 }
+
+// Killed tells whether it was ended by Kill.
+func (p *Process) Killed() bool { return p.killed.Load() }
 
 // End asks it to end (SIGINT), waits, and makes it end if it does not. The error says how it ended, if not well.
 func (p *Process) End() error {

@@ -16,7 +16,8 @@ import (
 
 // Stream is a kernel stream to compare with.
 type Stream struct {
-	Multipath bool // MPTCP over all rails; else TCP over rail 0
+	Multipath bool // MPTCP over all rails, beginning at Rail; else TCP
+	Rail      int
 }
 
 const (
@@ -48,6 +49,42 @@ func (s Stream) Run(ctx context.Context, p Plan) (g lab.Gap, t lab.Timeline, err
 	return g, t, err
 }
 
+// Sum is how many bytes a second plain TCP streams carry, one on each rail, all at the same time, over the plan's After.
+func Sum(ctx context.Context, p Plan) (rate float64, err error) {
+	l, err := lab.New(p.Lab)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	var flows []*flow
+	defer func() {
+		for _, f := range flows {
+			f.end()
+		}
+	}()
+	for i := range l.Rails() {
+		from, to, err := Stream{Rail: i}.connect(ctx, l)
+		if err != nil {
+			return 0, err
+		}
+		flows = append(flows, startFlow(l, from, to, p.Size))
+	}
+	got := func() (n uint64) {
+		for _, f := range flows {
+			n += f.got.Load()
+		}
+		return n
+	}
+	if err := pause(ctx, p.Before); err != nil {
+		return 0, err
+	}
+	began, at := got(), time.Now()
+	if err := pause(ctx, p.After); err != nil {
+		return 0, err
+	}
+	return float64(got()-began) / time.Since(at).Seconds(), nil
+}
+
 // connect makes the stream. The listener has every address, or MPTCP would stay on one rail without a word.
 func (s Stream) connect(ctx context.Context, l *lab.Lab) (from, to net.Conn, err error) {
 	if s.Multipath {
@@ -59,7 +96,7 @@ func (s Stream) connect(ctx context.Context, l *lab.Lab) (from, to net.Conn, err
 	err = l.Do(lab.B, func() (err error) {
 		var c net.ListenConfig
 		c.SetMultipathTCP(s.Multipath)
-		listener, err = c.Listen(ctx, "tcp4", fmt.Sprintf("0.0.0.0:%d", streamPort))
+		listener, err = c.Listen(ctx, "tcp4", fmt.Sprintf("0.0.0.0:%d", streamPort+s.Rail))
 		return err
 	})
 	if err != nil {
@@ -69,7 +106,7 @@ func (s Stream) connect(ctx context.Context, l *lab.Lab) (from, to net.Conn, err
 	err = l.Do(lab.A, func() (err error) {
 		d := net.Dialer{Timeout: settle}
 		d.SetMultipathTCP(s.Multipath)
-		from, err = d.DialContext(ctx, "tcp4", fmt.Sprintf("%s:%d", l.Address(lab.B, 0), streamPort))
+		from, err = d.DialContext(ctx, "tcp4", fmt.Sprintf("%s:%d", l.Address(lab.B, s.Rail), streamPort+s.Rail))
 		return err
 	})
 	if err != nil {

@@ -103,23 +103,25 @@ func (t Tool) Run(ctx context.Context, p Plan) (o Outcome, err error) {
 	if err := flowing(ctx, l); err != nil {
 		return o, fmt.Errorf("%w: %s", err, complaint.String())
 	}
-	if o.Moments, err = p.disturb(ctx, l); err != nil {
+	if p.Trouble != nil {
+		o.Moments, err = p.Trouble(ctx, Stage{l, initiator, target})
+	} else {
+		o.Moments, err = p.disturb(ctx, l)
+	}
+	if err != nil {
 		return o, err
 	}
 	if err := ended(ctx, initiator); err != nil {
 		return o, fmt.Errorf("%w; it said %s%s", err, complaint.String(), out.String())
 	}
-	if err := target.End(); err != nil {
+	if err := target.End(); err != nil && !target.Killed() {
 		return o, fmt.Errorf("%w: the target: %w", ErrTrial, err)
-	}
-	if os.Getenv("DBG") != "" {
-		fmt.Fprintln(os.Stderr, ready.text(), "cut", o.Cut/1e6%1000000)
 	}
 	if err := json.Unmarshal(out.Bytes(), &o.Result); err != nil {
 		return o, fmt.Errorf("%w: the initiator's result cannot be read (%w): %s%s", ErrTrial, err, complaint.String(), out.String())
 	}
 	o.count(l, p)
-	if o.Timeline, err = readTimeline(file); err != nil || len(p.Cuts) == 0 {
+	if o.Timeline, err = readTimeline(file); err != nil || o.Cut == 0 || target.Killed() {
 		return o, err
 	}
 	o.Gap, err = o.Timeline.Gap(p.Rail, o.Cut, o.Heal)

@@ -19,6 +19,8 @@ type Plan struct {
 	Rail int
 	// Before is how long the transfer goes undisturbed, Hold how long the cut lasts, After how long it is watched then.
 	Before, Hold, After time.Duration
+	// Trouble is what happens instead of the cuts, and says when it began and ended; nil: the cuts do.
+	Trouble func(ctx context.Context, on Stage) (Moments, error)
 	// Size is that of a put in bytes, Window how many are under way.
 	Size, Window int
 }
@@ -27,6 +29,12 @@ type Plan struct {
 const settle = 60 * time.Second
 
 func (p Plan) length() time.Duration { return p.Before + p.Hold + p.After }
+
+// Stage is what a trial's trouble can touch.
+type Stage struct {
+	Lab               *lab.Lab
+	Initiator, Target *lab.Process
+}
 
 // Moments are when the cut and the heal began, in unix nanoseconds, and how long they took.
 type Moments struct {
@@ -39,33 +47,42 @@ func (m Moments) alive(at int64) bool {
 	return m.Cut == 0 || at < m.Cut || at > m.Heal+int64(m.HealTook)
 }
 
-// disturb waits, cuts, waits, heals, and waits.
-func (p Plan) disturb(ctx context.Context, l *lab.Lab) (m Moments, err error) {
+// disturb makes the plan's cuts, and heals them.
+func (p Plan) disturb(ctx context.Context, l *lab.Lab) (Moments, error) {
+	if len(p.Cuts) == 0 {
+		return Moments{}, pause(ctx, p.length())
+	}
+	return p.Happens(ctx, func() error {
+		for _, c := range p.Cuts {
+			if _, err := l.Cut(p.Rail, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() error {
+		_, err := l.Heal(p.Rail)
+		return err
+	})
+}
+
+// Happens waits, does something, waits, undoes it, and waits, as a cut does.
+func (p Plan) Happens(ctx context.Context, do, undo func() error) (m Moments, err error) {
 	if err := pause(ctx, p.Before); err != nil {
 		return m, err
 	}
-	if len(p.Cuts) > 0 {
-		for i, c := range p.Cuts {
-			at, err := l.Cut(p.Rail, c)
-			if err != nil {
-				return m, err
-			}
-			if i == 0 {
-				m.Cut = at.UnixNano()
-			}
-			m.CutTook = time.Since(time.Unix(0, m.Cut))
-		}
+	m.Cut = time.Now().UnixNano()
+	if err := do(); err != nil {
+		return m, err
 	}
+	m.CutTook = time.Since(time.Unix(0, m.Cut))
 	if err := pause(ctx, p.Hold); err != nil {
 		return m, err
 	}
-	if len(p.Cuts) > 0 {
-		at, err := l.Heal(p.Rail)
-		if err != nil {
-			return m, err
-		}
-		m.Heal, m.HealTook = at.UnixNano(), time.Since(at)
+	m.Heal = time.Now().UnixNano()
+	if err := undo(); err != nil {
+		return m, err
 	}
+	m.HealTook = time.Since(time.Unix(0, m.Heal))
 	return m, pause(ctx, p.After)
 }
 

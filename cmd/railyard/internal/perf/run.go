@@ -201,7 +201,7 @@ func (b *bench) run(ctx context.Context) (Result, error) {
 	go func() {
 		select {
 		case <-b.endpoint.Done():
-			leave(fmt.Errorf("the target is gone: %w", b.endpoint.Err()))
+			leave(fmt.Errorf("%w: the target is gone: %w", ErrFailed, b.endpoint.Err()))
 		case <-ctx.Done():
 		}
 	}()
@@ -220,7 +220,7 @@ func (b *bench) run(ctx context.Context) (Result, error) {
 	b.phase.Store(resting)
 	b.senders.Wait() // until over, if need be
 	if err != nil {
-		return Result{}, err
+		return Result{Test: b.kind.name, Size: b.o.Size}, err
 	}
 	r := b.result(before, after)
 	if err := b.settle(&r); err != nil {
