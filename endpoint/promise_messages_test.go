@@ -79,7 +79,7 @@ func TestPromise1MessagesExactlyOnceInOrder(t *testing.T) {
 		there.finish()
 		back.finish()
 		bd.nobodyDown()
-		require.Greater(t, len(bd.a.events.of(rail.RailDown)), 3, "the trouble broke something")
+		require.Greater(t, len(bd.a.events.of(rail.RailDown)), sized(0, 20), "the trouble broke something")
 		require.Greater(t, there.total(), uint64(100))
 		t.Logf("%d and %d messages, %d resets, %d black holes, %d rails down", there.total(), back.total(), tr.resets, tr.holes,
 			len(bd.a.events.of(rail.RailDown)))
