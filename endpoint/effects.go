@@ -2,6 +2,8 @@ package endpoint
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
@@ -39,6 +41,10 @@ func (e *Endpoint) carryOut(fx []session.Effect) {
 			e.root.Send(e.pid, &peerLeft{})
 		case session.Undelivered:
 			e.undelivered(f)
+		case session.MapWanted:
+			e.mapWanted(f)
+		case session.Unmap:
+			f.Mapping.Release()
 		}
 	}
 }
@@ -86,6 +92,18 @@ func (e *Endpoint) kill(f *session.Effect) {
 	if !over {
 		e.root.Send(e.pid, &railsChanged{})
 	}
+}
+
+// ErrNoCard is why a region is not registered: the connection has no card that writes into memory by itself. It costs
+// nothing but speed: the peer sends the bytes as chunks instead.
+var ErrNoCard = errors.New("this kind of rail has no card to register memory with: its puts go through the stream")
+
+// mapWanted answers a question for a remote key. No kind of rail has a card that registers memory yet: the answer is a refusal.
+func (e *Endpoint) mapWanted(f *session.Effect) {
+	c := f.Gen.User.(*carrier)
+	err := fmt.Errorf("rail %d to %s, generation %d: %w", c.rail, e.address, c.generation, ErrNoCard)
+	e.log.Warn("a region was not mapped", zap.Error(err))
+	e.locked(func(now time.Duration) { f.Gen.Mapped(now, session.Registration{Region: f.Region, Err: err}) })
 }
 
 func (e *Endpoint) settled(f *session.Effect) {
