@@ -125,7 +125,7 @@ func (m *Manager) serve(conn rail.Conn) error {
 		}
 		return err
 	}
-	if !bytes.Equal(h.GetChallenge(), c.GetNonce()) {
+	if !session.Echoes(c, h) {
 		return errors.New("its hello does not echo the challenge: it is old, or forged")
 	}
 	a := &acceptance{m: m, c: c, h: h, conn: conn, greeted: greeted}
@@ -155,7 +155,7 @@ func (a *acceptance) run(ctx context.Context) error {
 	if code, reason := a.check(); code != wire.RefusalCode_OK {
 		return a.refuse(code, reason)
 	}
-	e, code, reason := a.endpoint()
+	e, code, reason := a.endpoint(ctx)
 	if code != wire.RefusalCode_OK {
 		return a.refuse(code, reason)
 	}
@@ -237,24 +237,22 @@ func (a *acceptance) check() (wire.RefusalCode, string) {
 }
 
 // endpoint finds the session that the hello belongs to, or opens it.
-func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
+func (a *acceptance) endpoint(ctx context.Context) (*Endpoint, wire.RefusalCode, string) {
 	m, h := a.m, a.h
-	if e := m.bySession(h.GetSession()); e != nil {
-		if e.address != h.GetNode() {
-			return nil, wire.RefusalCode_UNKNOWN_SESSION, "the session is another node's"
-		}
-		return e, wire.RefusalCode_OK, ""
-	}
-	if !h.GetFirst() {
-		return nil, wire.RefusalCode_UNKNOWN_SESSION, "no such session here"
-	}
-	if m.hasEnded([wire.SessionSize]byte(h.GetSession())) {
-		return nil, wire.RefusalCode_UNKNOWN_SESSION, "the session has ended here"
+	incarnation, err := wire.ParseNodeID(h.GetIncarnation())
+	if err != nil {
+		return nil, wire.RefusalCode_WRONG_NODE, err.Error()
 	}
 	for range maxTurns {
-		old := m.peer(h.GetNode())
-		if old == nil {
-			e, err := m.create(h.GetNode(), false, func(e *Endpoint) { a.adopt(e) })
+		ours, old := m.bySession(h.GetSession()), m.peer(h.GetNode())
+		switch a.judge(ours, old) {
+		case session.Joins:
+			if ours.address != h.GetNode() {
+				return nil, wire.RefusalCode_UNKNOWN_SESSION, "the session is another node's"
+			}
+			return ours, wire.RefusalCode_OK, ""
+		case session.Opens:
+			e, err := m.create(ctx, h.GetNode(), false, func(e *Endpoint) { a.adopt(e) })
 			switch {
 			case errors.Is(err, errPeerExists):
 				continue // somebody else's has just been made
@@ -262,12 +260,19 @@ func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
 				return nil, wire.RefusalCode_LIMIT, err.Error()
 			}
 			return e, wire.RefusalCode_OK, ""
-		}
-		if code, reason := a.replace(old); code != wire.RefusalCode_OK {
-			return nil, code, reason
-		}
-		if m.bySession(h.GetSession()) == old { // our own attempt has yielded and took the peer's session over
+		case session.Replaces:
+			old.replaced(incarnation)
+		case session.Yields:
+			old.root.Send(old.pid, &yielded{})
 			return old, wire.RefusalCode_OK, ""
+		case session.Busy:
+			return nil, wire.RefusalCode_BUSY, "this node opens the session"
+		case session.Stale:
+			return nil, wire.RefusalCode_BUSY, "another session was agreed on after this caller was greeted"
+		case session.Alive:
+			return nil, wire.RefusalCode_OLD_SESSION_ALIVE, "the earlier session is still heard of"
+		case session.Unknown:
+			return nil, wire.RefusalCode_UNKNOWN_SESSION, "no such session here, or it has ended"
 		}
 	}
 	return nil, wire.RefusalCode_BUSY, "other first sessions came at the same time"
@@ -276,41 +281,39 @@ func (a *acceptance) endpoint() (*Endpoint, wire.RefusalCode, string) {
 // maxTurns bounds how often a first hello may find another session made meanwhile.
 const maxTurns = 8
 
-// replace decides what a first hello means for the endpoint that is there.
-func (a *acceptance) replace(old *Endpoint) (wire.RefusalCode, string) {
+// judge decides what the hello means. Where our own attempt yields, its session is the peer's from here on.
+func (a *acceptance) judge(ours, old *Endpoint) session.Verdict {
 	m, h := a.m, a.h
-	incarnation, err := wire.ParseNodeID(h.GetIncarnation())
-	if err != nil {
-		return wire.RefusalCode_WRONG_NODE, err.Error()
+	id := [wire.SessionSize]byte(h.GetSession())
+	st := session.Standing{Ours: ours != nil, First: h.GetFirst(), Ended: m.hasEnded(id), There: old != nil, Lower: m.address < h.GetNode()}
+	if old == nil {
+		return st.Judge()
 	}
 	old.mu.Lock()
-	agreed, heard, same, since := old.agreed, old.heardRails(), old.incarnation == incarnation, old.agreedAt
-	if !agreed && old.opener { // two first sessions at once: the one dialed by the lower address wins (rule 7)
-		mine := m.address < h.GetNode()
-		if !mine {
-			m.rekey(old, [wire.SessionSize]byte(h.GetSession()))
-			a.adopt(old)
-		}
-		old.mu.Unlock()
-		if mine {
-			return wire.RefusalCode_BUSY, "this node opens the session"
-		}
-		old.root.Send(old.pid, &yielded{})
-		return wire.RefusalCode_OK, ""
+	defer old.mu.Unlock()
+	if old.ended != nil { // it is just being taken out of the books
+		st.There = false
+		return st.Judge()
 	}
-	old.mu.Unlock()
-	if heard > 0 {
-		return wire.RefusalCode_OLD_SESSION_ALIVE, "the earlier session is still heard of"
+	st.Agreed, st.Opener, st.Silent = old.agreed, old.opener, old.s.Silent()
+	st.Fresh = a.greeted > old.agreedAt
+	v := st.Judge()
+	if v == session.Yields {
+		m.rekey(old, id)
+		a.adopt(old)
 	}
-	if a.greeted <= since { // it may come from a life before the one that we agreed with: that one has lived since then
-		return wire.RefusalCode_BUSY, "another session was agreed on after this caller was greeted"
-	}
+	return v
+}
+
+// replaced ends the epoch: its peer has opened another.
+func (e *Endpoint) replaced(by wire.NodeID) {
+	e.mu.Lock()
 	cause := rma.ErrPeerRestarted
-	if same {
+	if e.incarnation == by {
 		cause = rma.ErrEndpointDown
 	}
-	old.end(fmt.Errorf("node %s opened a new session: %w", old.address, cause))
-	return wire.RefusalCode_OK, ""
+	e.mu.Unlock()
+	e.end(fmt.Errorf("node %s opened a new session: %w", e.address, cause))
 }
 
 // adopt makes the endpoint's session the peer's. Called with the endpoint's lock held, or before others see it.

@@ -129,18 +129,17 @@ func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
 		e.mu.Unlock()
 		return &RefusedError{Peer: e.address, Code: wire.RefusalCode_BUSY, Reason: "the session that this dial was for was given up"}
 	}
-	known := e.agreed
-	restarted := known && id != e.incarnation
-	silent := e.heardRails() == 0
-	if !known {
+	greeting := e.s.Greet(e.agreed, e.incarnation, id)
+	if !e.agreed {
 		e.incarnation, e.peerName = id, c.GetName()
 	}
 	e.mu.Unlock()
-	if !restarted {
+	switch greeting {
+	case session.Meant:
 		return nil
-	}
-	if silent { // the old incarnation is silent on all rails (rule 8)
+	case session.Restarted:
 		e.root.Send(e.pid, &peerRestarted{})
+	case session.Stranger: // the one that we know is still heard of (rule 8)
 	}
 	return fmt.Errorf("node %s is another incarnation: %w", e.address, rma.ErrPeerRestarted)
 }

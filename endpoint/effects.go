@@ -31,6 +31,7 @@ func (e *Endpoint) carryOut(fx []session.Effect) {
 			e.kill(f)
 		case session.Quiet:
 			e.wakeAll(&e.calm)
+			e.rest()
 		case session.Settled:
 			e.settled(f)
 		case session.LaneUp:
@@ -83,7 +84,6 @@ func (e *Endpoint) kill(f *session.Effect) {
 			r.status.Reason = f.Err.Error()
 		}
 	}
-	e.listen(e.m.now())
 	over, lost := e.ended != nil, f.Gen.LostBytes()
 	e.mu.Unlock()
 	if pid != nil && !over {

@@ -50,8 +50,7 @@ type Endpoint struct {
 	devices     []*wire.Device
 	rails       []*railRecord // by wire.RailID; nil where unknown
 	everUp      bool
-	heard       bool          // a rail was neither down nor suspect at the last look
-	silentSince time.Duration // when the last such rail fell silent, or the endpoint began; of use where heard is false
+	waiting     time.Duration // since when an outage counts at the earliest: the endpoint's beginning, or when we were stopped
 	timer       *time.Timer
 	armed       time.Duration // when timer fires; 0: not armed
 	// parting is why the endpoint is about to end: no new work; goodbye is being said. ended: it has ended.
@@ -105,7 +104,7 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
-		log: m.cfg.Logger.With(zap.String("peer", address)), silentSince: m.now(), lastWork: -idleAfter,
+		log: m.cfg.Logger.With(zap.String("peer", address)), waiting: m.now(), lastWork: -idleAfter,
 		pending: make(map[pendingKey]*link), asked: make(map[asker]*operation),
 		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
 	}
@@ -267,6 +266,7 @@ func (e *Endpoint) end(cause error) {
 	close(e.down)
 	e.wakeAll(&e.room)
 	e.wakeAll(&e.calm)
+	e.rest()
 	e.log.Info("endpoint down", zap.Error(cause))
 	for target, n := range held {
 		e.log.Warn("messages had come, and are dropped: the large one before them never became whole",
@@ -277,6 +277,32 @@ func (e *Endpoint) end(cause error) {
 	e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointDown, Peer: e.address, Cause: cause})
 	e.m.cfg.Host.EndpointDown(e, cause)
 	e.root.Send(e.pid, &finish{})
+}
+
+// rest takes an endpoint that has ended out of the way of the next one to the same peer, once nothing of it is in progress.
+func (e *Endpoint) rest() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended != nil && e.s.Still() {
+		e.m.rested(e)
+	}
+}
+
+// waitStill waits until nothing of an ended endpoint is in progress: no socket call, and no delivery.
+func (e *Endpoint) waitStill(ctx context.Context) error {
+	for {
+		e.mu.Lock()
+		calm, still := e.calm, e.s.Still()
+		e.mu.Unlock()
+		if still {
+			return nil
+		}
+		select {
+		case <-calm:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the earlier endpoint to %s to come to rest: %w", e.address, ctx.Err())
+		}
+	}
 }
 
 // submit sends the actor what must not be lost: the actor ends only when none of it is on its way. False: the
@@ -326,40 +352,15 @@ func (e *Endpoint) waitUp(ctx context.Context) error {
 func (e *Endpoint) outage(now, due time.Duration) (over bool, next time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.listen(now); e.ended != nil || e.heard {
+	if e.ended != nil || !e.s.Silent() {
 		return false, 0
 	}
 	if due > 0 && now-due > lateLook {
-		e.silentSince = now
+		e.waiting = now
 	}
-	left := e.silentSince + e.m.cfg.OutageLimit - now
+	left := max(e.waiting, e.s.SilentSince()) + e.m.cfg.OutageLimit - now
 	return left <= 0, left
 }
 
 // lateLook is by how much a timer is late when it is not the scheduler's doing.
 const lateLook = time.Second
-
-// listen notes when the last rail on which the peer was heard of fell silent. Called with the lock held, whenever a rail has
-// come, gone, or is suspected or trusted.
-func (e *Endpoint) listen(now time.Duration) {
-	heard := e.heardRails() > 0
-	if e.heard && !heard {
-		e.silentSince = now
-	}
-	e.heard = heard
-}
-
-// heardRails counts the rails with a connection that nobody suspects: on the others the peer may be gone, though their
-// sockets stay open until something else proves them dead. Called with the lock held.
-func (e *Endpoint) heardRails() int {
-	n := 0
-	for _, r := range e.rails {
-		if r == nil {
-			continue
-		}
-		if g := e.s.Lane(r.id).Current(); g != nil && !g.Fenced() && !g.Suspect() {
-			n++
-		}
-	}
-	return n
-}

@@ -61,7 +61,6 @@ func (j joiner) Attach(id wire.RailID, g wire.Generation, t *actor.PID, conn rai
 		return
 	}
 	l.g = e.s.Lane(id).Attach(e.m.now(), g, &carrier{e: e, rail: id, generation: g, transport: t, conn: conn})
-	e.listen(e.m.now())
 	e.release()
 }
 
@@ -70,7 +69,6 @@ func (j joiner) Suspect(id wire.RailID, g wire.Generation, cause error) {
 	e := j.e
 	j.with(id, g, func(now time.Duration, gen *session.Generation) {
 		e.s.Suspect(now, gen, cause)
-		e.listen(now)
 		if r := e.record(id); r != nil {
 			r.status.Reason, r.since = fmt.Sprint(cause), now
 		}
@@ -80,10 +78,7 @@ func (j joiner) Suspect(id wire.RailID, g wire.Generation, cause error) {
 
 // Trust implements rail.Joiner.
 func (j joiner) Trust(id wire.RailID, g wire.Generation) {
-	j.with(id, g, func(now time.Duration, gen *session.Generation) {
-		j.e.s.Trust(now, gen)
-		j.e.listen(now)
-	})
+	j.with(id, g, func(now time.Duration, gen *session.Generation) { j.e.s.Trust(now, gen) })
 }
 
 // Lost implements rail.Joiner.

@@ -40,7 +40,7 @@ func (e *Endpoint) drain(ctx context.Context) error {
 	heard, unheard := e.m.now(), false
 	err := e.poll(ctx, func() bool {
 		now := e.m.now()
-		if e.heardRails() > 0 {
+		if !e.s.Silent() {
 			heard = now
 		}
 		open := e.s.Open()
@@ -81,7 +81,7 @@ func (e *Endpoint) sayGoodbye() {
 	brief, done := context.WithTimeout(context.Background(), lastWords)
 	defer done()
 	// Who is silent does not answer; what was written reaches it, or does not.
-	_ = e.poll(brief, func() bool { return e.heardRails() == 0 })
+	_ = e.poll(brief, func() bool { return e.s.Silent() })
 }
 
 // poll waits until cond holds, which it looks at with the lock held.

@@ -51,6 +51,7 @@ type Manager struct {
 	mu sync.Mutex
 	// Owner of the rest: mu. It may be taken while an endpoint's lock is held, never the other way round.
 	peers       map[string]*Endpoint
+	former      map[string]*Endpoint     // ended, and something of them is still in progress
 	making      map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
 	sessions    map[[wire.SessionSize]byte]*Endpoint
 	routes      map[string]*Route
@@ -71,7 +72,8 @@ func Start(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
-		stop: make(chan struct{}), down: make(chan struct{}), peers: make(map[string]*Endpoint), making: make(map[string]chan struct{}),
+		stop: make(chan struct{}), down: make(chan struct{}), peers: make(map[string]*Endpoint), former: make(map[string]*Endpoint),
+		making:   make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
 		handshaking: make(map[rail.Conn]uint64), graves: graves{room: cfg.MaxPeers, keep: 2 * cfg.HandshakeTimeout},
 	}
@@ -201,12 +203,15 @@ func (m *Manager) rekey(e *Endpoint, id [wire.SessionSize]byte) {
 
 // create makes the endpoint to a peer and its actor. prepare is called before anybody else sees it. errPeerExists: there is
 // one, perhaps just made by somebody else.
-func (m *Manager) create(address string, opener bool, prepare func(e *Endpoint)) (*Endpoint, error) {
+func (m *Manager) create(ctx context.Context, address string, opener bool, prepare func(e *Endpoint)) (*Endpoint, error) {
 	release, err := m.reserve(address)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
+	if err := m.awaitFormer(ctx, address); err != nil {
+		return nil, err
+	}
 	e, err := newEndpoint(m, address, opener)
 	if err != nil {
 		return nil, err
@@ -270,12 +275,34 @@ func (m *Manager) reserve(address string) (release func(), err error) {
 	}, nil
 }
 
+// awaitFormer waits until nothing of the earlier endpoint to a peer is in progress: only then may the next epoch begin (rule 8).
+func (m *Manager) awaitFormer(ctx context.Context, address string) error {
+	m.mu.Lock()
+	former := m.former[address]
+	m.mu.Unlock()
+	if former == nil {
+		return nil
+	}
+	return former.waitStill(ctx)
+}
+
+// rested takes an endpoint of which nothing is in progress any more out of the next one's way. Called with the endpoint's lock
+// held.
+func (m *Manager) rested(e *Endpoint) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.former[e.address] == e {
+		delete(m.former, e.address)
+	}
+}
+
 // forget takes an endpoint that has ended, or is about to, out of the books. Called with the endpoint's lock held.
 func (m *Manager) forget(e *Endpoint) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.peers[e.address] == e {
 		delete(m.peers, e.address)
+		m.former[e.address] = e
 	}
 	if m.sessions[e.id] == e {
 		delete(m.sessions, e.id)

@@ -104,7 +104,7 @@ func TestPromise3CancelBeforeTheFirstByte(t *testing.T) {
 		eventually(t, "all rails are lost", func() (bool, any) {
 			bd.ab.mu.Lock()
 			defer bd.ab.mu.Unlock()
-			return bd.ab.heardRails() == 0, nil
+			return bd.ab.s.Silent(), nil
 		})
 		op := bd.ab.StartPut(region.Key(), 0, make([]byte, 1<<20))
 		within(t, soon, "Cancel needs no network", func() {

@@ -229,7 +229,7 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 	for {
 		node, binding, err := m.identify(ctx, r.address)
 		if err == nil {
-			return m.ensurePeer(node, binding, r.address)
+			return m.ensurePeer(ctx, node, binding, r.address)
 		}
 		m.log.Debug("no node found yet", zap.String("address", r.address), zap.Error(err))
 		if m.closing.Load() {
@@ -248,7 +248,7 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 }
 
 // ensurePeer gives the endpoint to a node; a new one dials address from the binding.
-func (m *Manager) ensurePeer(node string, binding int, address string) (*Endpoint, error) {
+func (m *Manager) ensurePeer(ctx context.Context, node string, binding int, address string) (*Endpoint, error) {
 	if node == m.address {
 		return nil, fmt.Errorf("%s leads back to this node: %w", address, rma.ErrNoRoute)
 	}
@@ -256,7 +256,7 @@ func (m *Manager) ensurePeer(node string, binding int, address string) (*Endpoin
 		if e := m.peer(node); e != nil {
 			return e, nil
 		}
-		e, err := m.create(node, true, func(*Endpoint) {})
+		e, err := m.create(ctx, node, true, func(*Endpoint) {})
 		if errors.Is(err, errPeerExists) {
 			continue
 		}

@@ -119,7 +119,7 @@ func TestAGreetingOfAYieldedDialEndsNoSession(t *testing.T) {
 		eventually(t, "a is silent", func() (bool, any) {
 			back.mu.Lock()
 			defer back.mu.Unlock()
-			return back.heardRails() == 0, nil
+			return back.s.Silent(), nil
 		})
 		err := back.checkChallenge(&wire.Challenge{Version: wire.Version, Node: bd.a.Address(),
 			Incarnation: bytes.Repeat([]byte{5}, wire.NodeIDSize)})

@@ -244,6 +244,7 @@ func (l *Lane) attach(now time.Duration, id wire.Generation, user any, c *card) 
 	}
 	l.current = g
 	l.gens = append(l.gens, g)
+	s.hush()
 	s.buryTombs()
 	s.retell(g)
 	s.raise(l)

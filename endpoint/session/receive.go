@@ -120,8 +120,10 @@ func (g *Generation) Got(now time.Duration, sc *rma.Scatter, n int) ([]Delivery,
 		g.heard = now
 		g.take(n, len(sc.First))
 	}
-	if err := g.parse(); err != nil {
-		g.err, g.rejected = err, true
+	if s.closed == nil { // what came after the end is nobody's: no ack will cover it
+		if err := g.parse(); err != nil {
+			g.err, g.rejected = err, true
+		}
 	}
 	if d := g.nextDeliveries(); len(d) > 0 {
 		return d, nil

@@ -27,6 +27,7 @@ func (s *Session) Suspect(now time.Duration, g *Generation, cause error) {
 	}
 	g.suspect, g.suspectAt, g.cause = true, now, cause
 	g.outlivedAt, g.lastSign = 0, g.sign()
+	s.hush()
 	for _, l := range s.lanes {
 		if l != nil && l.current != nil && l.current != g && !l.current.fenced {
 			l.current.beatAsk = true
@@ -44,6 +45,7 @@ func (s *Session) Trust(now time.Duration, g *Generation) {
 		return
 	}
 	g.suspect, g.cause, g.outlivedAt = false, nil, 0
+	s.hush()
 	if g.up {
 		s.effect(Effect{Kind: LaneUp, Gen: g})
 		s.flushPending()
@@ -113,6 +115,7 @@ func (s *Session) fence(g *Generation, cause error) {
 	}
 	g.fenced, g.up, g.cause, g.lost = true, false, cause, g.inFlight
 	g.todo = nil
+	s.hush()
 	if g.suspect && g.bulk > 0 { // perhaps it was only slower than measured: the next one begins with smaller chunks
 		g.lane.Rate /= 2
 	}

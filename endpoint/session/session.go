@@ -57,7 +57,10 @@ type Session struct {
 
 	workAt time.Duration // when there was work last, of either side
 	due    bool          // a deadline may have come nearer
-	stats  Stats
+	// heardOf: some rail is heard; silentAt is when the last one fell silent.
+	heardOf  bool
+	silentAt time.Duration
+	stats    Stats
 }
 
 // Stats counts what a session did, for metrics and tests.

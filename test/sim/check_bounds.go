@@ -12,10 +12,8 @@ const lookEvery = 7 * time.Millisecond
 // watchBounds sees to it that no table of a session outgrows what its configuration allows, whatever the peer does.
 func (w *World) watchBounds() {
 	w.After(lookEvery, "bounds", func() {
-		for _, n := range w.nodes {
-			for _, e := range n.ends {
-				e.limitsCheck()
-			}
+		for _, e := range w.ends() {
+			e.limitsCheck()
 		}
 		w.watchBounds()
 	})
@@ -23,7 +21,7 @@ func (w *World) watchBounds() {
 
 // limitsCheck: what an end keeps for its peer is bounded by the peer's open operations and by the window.
 func (e *End) limitsCheck() {
-	if e.ended {
+	if !e.agreed || e.ended {
 		return
 	}
 	z, c := e.s.Sizes(), e.s.Config()

@@ -11,11 +11,12 @@ import (
 
 // settledCards: whoever settles a generation gives its work to others; no card may write for it any more, at either end.
 func (e *End) settledCards(g *session.Generation) {
-	for side, other := range e.pair.lives.of(g).gens {
+	for side, other := range e.epoch.lives.of(g).gens {
 		if other == nil {
 			continue
 		}
-		if q := carrierOf(other).sock.qp; q != nil && !q.destroyed {
+		c := carrierOf(other)
+		if q := c.sock.qp; q != nil && !q.destroyed && !c.e.node.dead {
 			e.w.violate("%s settled generation %d of rail %d; the queue pair of its end %d lives", e, g.ID, g.Lane().ID, side)
 		}
 	}

@@ -32,6 +32,7 @@ const (
 	healthFloor  = 120 * time.Millisecond
 	healthBeat   = 50 * time.Millisecond
 	healthLates  = 5
+	healthStall  = 4
 )
 
 func newHealthCheck(c *carrier) healthCheck {
@@ -65,7 +66,7 @@ func (h *healthCheck) look(now time.Duration, v rail.Vitals, a rail.Assessment) 
 	if a.Verdict == rail.Unhealthy {
 		h.accused(now, a.Cause)
 	} else {
-		h.trusted(now)
+		h.trusted(now, v.Heard)
 	}
 }
 
@@ -85,7 +86,7 @@ func (h *healthCheck) accused(now time.Duration, cause error) {
 }
 
 // trusted: the machine does not suspect the lane.
-func (h *healthCheck) trusted(now time.Duration) {
+func (h *healthCheck) trusted(now, heard time.Duration) {
 	e := h.c.e
 	if h.suspectAt != 0 && h.moved < h.suspectAt {
 		e.w.violate("%s trusts rail %d again; nothing was answered since the suspicion", e, h.c.r.id)
@@ -95,8 +96,12 @@ func (h *healthCheck) trusted(now time.Duration) {
 	if !silent || h.busy == 0 {
 		return
 	}
-	since = max(since-e.node.born, h.moved, h.calm, h.busy)
-	if may := 2*h.limit + 3*healthBeat; now-since > may {
+	since = max(e.node.at(since), h.moved, h.calm, h.busy)
+	may := 2*h.limit + 3*healthBeat
+	if heard > since { // an answer may wait behind the bytes that come
+		may += (healthStall - 1) * h.limit
+	}
+	if now-since > may {
 		e.w.violate("%s trusts rail %d, which has answered nothing for %s; that may last %s", e, h.c.r.id, now-since, may)
 	}
 }

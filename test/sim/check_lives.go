@@ -53,18 +53,6 @@ func (c *livesCheck) settled(e *End, g *session.Generation) {
 	l.settled[e.side] = true
 }
 
-// allQuiet tells whether nothing of any generation is in progress at either end.
-func (c *livesCheck) allQuiet() bool {
-	for _, l := range c.lives {
-		for _, g := range l.gens {
-			if g != nil && !g.IsQuiet() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // up: nothing older of the rail is open at this end.
 func (c *livesCheck) up(e *End, g *session.Generation) {
 	for k, l := range c.lives {

@@ -14,6 +14,7 @@ import (
 // Invariant: outside of the slots of open puts, mem equals shadow.
 type area struct {
 	w      *World
+	node   *Node
 	table  *rma.Table
 	rights rma.Rights
 	region *rma.Region
@@ -39,7 +40,7 @@ type slot struct {
 }
 
 func newArea(n *Node, rights rma.Rights, size int) *area {
-	a := &area{w: n.w, table: n.regions, rights: rights, mem: make([]byte, size), shadow: make([]byte, size)}
+	a := &area{w: n.w, node: n, table: n.regions, rights: rights, mem: make([]byte, size), shadow: make([]byte, size)}
 	a.register()
 	a.scribble(0, size)
 	return a

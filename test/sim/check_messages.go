@@ -8,9 +8,9 @@ import (
 	"railyard/wire"
 )
 
-// messageCheck: exactly once and in order for each target, with the bytes, sender and type that were sent.
+// messageCheck: exactly once and in order for each target within the epoch, with the bytes, sender and type that were sent.
 type messageCheck struct {
-	e       *End // the receiving end
+	e       *End // the sending end
 	targets map[string]*targetCheck
 	names   []string // of the targets, in the order in which they were first used
 	open    int      // sent and not delivered
@@ -64,12 +64,12 @@ func (m *messageCheck) givenUp(got *session.Message) {
 	}
 	x, known := m.all[id]
 	if !known || m.lost[id] {
-		w.violate("%s: a message to %s is given up that was never sent, or a second time", m.e.peer, got.Target)
+		w.violate("%s: a message to %s is given up that was never sent, or a second time", m.e, got.Target)
 	}
 	m.lost[id] = true
 	if !bytes.Equal(got.Payload, messageBytes(id, seq, x.size)) || got.Type.String() != x.kind || got.System != x.system ||
 		!bytes.Equal(got.Headers, messageBytes(id, seq, x.headers)) || got.Sender.String() != x.sender {
-		w.violate("%s: message %d to %s comes back with other content than was sent", m.e.peer, seq, got.Target)
+		w.violate("%s: message %d to %s comes back with other content than was sent", m.e, seq, got.Target)
 	}
 }
 

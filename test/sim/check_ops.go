@@ -49,6 +49,9 @@ func (k *work) outcome(err error) {
 			w.violate("%s completed well; it had to be refused: %v", k.name(), k.evil)
 		}
 		w.Count.Good++
+	case k.app.e.ended && errors.Is(err, k.app.e.cause):
+		k.abandoned = true // whether it has landed is not known
+		w.Count.Over++
 	case errors.Is(err, rma.ErrCanceled):
 		if !k.canceled {
 			w.violate("%s is called canceled; nobody canceled it", k.name())
@@ -64,12 +67,6 @@ func (k *work) outcome(err error) {
 			w.violate("%s has an unknown outcome; nobody abandoned it: %v", k.name(), err)
 		}
 		w.Count.Unknown++
-	case errors.Is(err, errOver):
-		if !k.app.e.ended {
-			w.violate("%s ended with its session, which is not over", k.name())
-		}
-		k.abandoned = true // whether it has landed is not known
-		w.Count.Over++
 	case errors.Is(err, rma.ErrWindowFull):
 		if w.opt.Session.MaxOpen > 1<<16 {
 			w.violate("%s found no room, with %d operations open", k.name(), k.app.openOps)
@@ -111,8 +108,9 @@ func (k *work) finishPut() {
 	if k.slot == nil {
 		return
 	}
-	if errors.Is(k.err, errOver) {
-		k.app.dangling = append(k.app.dangling, k)
+	if k.app.e.ended && errors.Is(k.err, k.app.e.cause) {
+		k.app.dangling = append(k.app.dangling, k) // until the peer's end is over as well
+		k.app.landed()
 		return
 	}
 	if errors.Is(k.err, rma.ErrOutcomeUnknown) && !k.slot.revoked {

@@ -16,11 +16,12 @@ func quietWorld(t *testing.T) (*World, *End, *End) {
 	opt := OptionsOf(1)
 	opt.Nodes, opt.Lanes, opt.Faults = 2, 1, Faults{}
 	opt.Load = Load{Every: time.Hour, Burst: 1, Messages: 1, Regions: 1, RegionSize: 4096, Targets: 1}
-	opt.JoinCut, opt.Hasty, opt.LateFx = 0, false, 0
+	opt.JoinCut, opt.JoinHole, opt.Hasty, opt.LateFx, opt.BothOpen = 0, 0, false, 0, 0
+	opt.Ending, opt.OutageLimit, opt.Verbs = Peace, outageLimit, 0
 	w := NewWorld(opt)
 	w.build()
 	w.Run(200*time.Millisecond, nil)
-	a := w.pairs[0].ends[0]
+	a := w.pairs[0].end(0)
 	require.NotNil(t, a.rails[0].carrier, "the rail is up")
 	return w, a, a.peer
 }
@@ -37,15 +38,15 @@ func broke(fn func()) (text string) {
 }
 
 func TestMessageCheckerSees(t *testing.T) {
-	_, a, b := quietWorld(t)
+	_, a, _ := quietWorld(t)
 	deliver := func(id, seq uint64, n int) func() {
 		return func() {
-			b.app.inbox.delivered(&session.Delivery{Target: a.s.Intern("t"), Type: a.s.Intern("k"),
+			a.app.outbox.delivered(&session.Delivery{Target: a.s.Intern("t"), Type: a.s.Intern("k"),
 				Payload: messageBytes(id, seq, n)})
 		}
 	}
 	send := func(id, seq uint64) {
-		b.app.inbox.sent("t", sentMessage{id: id, seq: seq, size: 100, kind: "k"})
+		a.app.outbox.sent("t", sentMessage{id: id, seq: seq, size: 100, kind: "k"})
 	}
 	send(1, 1)
 	send(2, 2)
@@ -97,7 +98,7 @@ func TestMemoryCheckerSees(t *testing.T) {
 func TestOperationCheckerSees(t *testing.T) {
 	_, a, b := quietWorld(t)
 	fresh := func() *work {
-		r := b.app.areas[0]
+		r := b.app.home.areas[0]
 		return &work{app: a.app, kind: session.Put, area: r, region: r.key.Region(), notify: true,
 			op: session.Op{Notify: &session.Message{}}}
 	}
@@ -124,7 +125,7 @@ func TestOperationCheckerSees(t *testing.T) {
 	require.Contains(t, broke(k.notifyCheck), "was notified")
 
 	k = fresh()
-	k.slot = b.app.areas[0].reserve(10, true, 3)
+	k.slot = b.app.home.areas[0].reserve(10, true, 3)
 	require.Contains(t, broke(k.arrived), "before all of its bytes")
 
 	first, second := fresh(), fresh()
@@ -136,14 +137,14 @@ func TestOperationCheckerSees(t *testing.T) {
 func TestLivesCheckerSees(t *testing.T) {
 	_, a, b := quietWorld(t)
 	g := a.rails[0].carrier.gen
-	require.Contains(t, broke(func() { a.pair.lives.settled(a, g) }), "may still apply")
-	require.Contains(t, broke(func() { a.pair.lives.attached(a, g) }), "twice")
+	require.Contains(t, broke(func() { a.epoch.lives.settled(a, g) }), "may still apply")
+	require.Contains(t, broke(func() { a.epoch.lives.attached(a, g) }), "twice")
 
 	lane := b.s.Lane(0)
 	late := lane.Attach(b.now(), g.ID+2, b.rails[0].carrier)
-	a.pair.lives.of(late).settled[a.side] = true
-	require.Contains(t, broke(func() { b.pair.lives.attached(b, late) }), "has settled")
-	require.Contains(t, broke(func() { b.pair.lives.up(b, late) }), "before")
+	a.epoch.lives.of(late).settled[a.side] = true
+	require.Contains(t, broke(func() { b.epoch.lives.attached(b, late) }), "has settled")
+	require.Contains(t, broke(func() { b.epoch.lives.up(b, late) }), "before")
 }
 
 func TestEndCheckersSee(t *testing.T) {

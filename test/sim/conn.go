@@ -41,6 +41,8 @@ type pipe struct {
 	arrived []packet
 	moving  bool // the front of flight has an event of its own
 	last    time.Duration
+	stuck   time.Duration // nothing of it arrives before
+	tear    bool          // the next write is to be cut off in its middle
 }
 
 // packet is bytes, a handshake's message, a part of a card's write, or the end.
@@ -97,7 +99,7 @@ func (s *sock) write(bufs [][]byte) (int, error) {
 		data = append(data, b[:k]...)
 		room -= k
 	}
-	if len(data) > 0 {
+	if len(data) > 0 && !s.torn(data) {
 		s.out.push(packet{data: data})
 	}
 	return len(data), nil
@@ -107,6 +109,7 @@ func (s *sock) write(bufs [][]byte) (int, error) {
 func (s *sock) send(msg any) {
 	if s.err == nil {
 		s.out.push(packet{msg: msg})
+		s.out.w.record(s, msg)
 		s.conn.path.w.joinStep(s.conn)
 	}
 }
@@ -179,6 +182,10 @@ func (p *pipe) move() {
 				return
 			}
 			p.moving = false
+			if p.stuck > p.w.now {
+				p.move()
+				return
+			}
 			if len(p.flight) == 0 {
 				return
 			}
@@ -188,7 +195,7 @@ func (p *pipe) move() {
 			p.move()
 		})
 	}
-	p.w.After(p.flight[0].at-p.w.now, "packet", arrive)
+	p.w.After(max(p.flight[0].at, p.stuck)-p.w.now, "packet", arrive)
 }
 
 // land is a packet's arrival.
@@ -265,6 +272,18 @@ func (s *sock) close(zombie bool) {
 	if !s.silent || !zombie {
 		s.out.push(packet{reset: true})
 	}
+	s.conn.forget()
+}
+
+// vanish ends the socket because its host is gone: nothing more comes from there, not even a reset.
+func (s *sock) vanish() {
+	if s.qp != nil {
+		s.qp.destroy()
+	}
+	s.silent = true
+	s.out.flight = nil
+	s.err = errClosed
+	s.readable, s.writable = nil, nil
 	s.conn.forget()
 }
 

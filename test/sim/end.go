@@ -8,18 +8,28 @@ import (
 	"railyard/wire"
 )
 
-// End is one end of a session: what the endpoint will be to it, reduced to carrying out effects.
+// End is one end of a session: what the endpoint is to it, reduced to carrying out effects. It is one epoch (decision 0008).
 type End struct {
 	w     *World
 	node  *Node
 	pair  *Pair
 	side  int
-	peer  *End
+	epoch *Epoch
+	peer  *End // who agreed; nil: nobody yet
 	s     *session.Session
 	rails []*railEnd
 	app   *App
 	cards *cards // that write for this peer
 	denials
+
+	waiting     time.Duration // since when an outage counts at the earliest
+	opener      bool
+	agreed      bool
+	agreedAt    time.Duration
+	joined      bool        // a rail has joined
+	incarnation wire.NodeID // of the peer
+	first       int         // the rail that an opener dials before it has met its peer
+	outageDue   bool        // the time is set at which the outage is too long
 
 	fx      []session.Effect // in the order in which they came, not yet carried out
 	running bool
@@ -27,7 +37,11 @@ type End struct {
 	tickAt  time.Duration
 	waiters []quietWaiter
 	ended   bool // we have closed the session
+	cause   error
+	over    bool // and nothing of it is in progress
 	left    bool // the peer has said goodbye
+
+	stillWaiters []func()
 }
 
 // quietWaiter is a join that waits until everything older on its rail is quiet.
@@ -37,8 +51,10 @@ type quietWaiter struct {
 	then func()
 }
 
-func newEnd(n *Node, p *Pair, side int, opener bool) *End {
-	e := &End{w: n.w, node: n, pair: p, side: side, cards: newCards(n.w), denials: make(denials)}
+func newEnd(n *Node, us *peer, opener bool) *End {
+	p, side := us.pair, us.side
+	e := &End{w: n.w, node: n, pair: p, side: side, opener: opener, waiting: n.clock(),
+		cards: newCards(n.w), denials: make(denials)}
 	cfg := n.w.opt.sessionFor(side)
 	cfg.Opener = opener
 	s, err := session.New(cfg, n.regions)
@@ -50,11 +66,31 @@ func newEnd(n *Node, p *Pair, side int, opener bool) *End {
 		e.rails = append(e.rails, &railEnd{e: e, id: wire.RailID(k), path: path, dials: opener || n.w.opt.BothDial,
 			opener: opener})
 	}
-	n.ends = append(n.ends, e)
+	if opener {
+		e.epoch = newEpoch(n.w, p)
+		e.epoch.ends = append(e.epoch.ends, e)
+	}
+	us.end = e
+	n.w.all = append(n.w.all, e)
+	e.app = newApp(e, us.home)
 	return e
 }
 
-func (e *End) String() string { return fmt.Sprintf("%d>%d", e.node.id, e.peer.node.id) }
+// begin has the rails dialed.
+func (e *End) begin() {
+	for _, r := range e.rails {
+		r.look()
+	}
+	e.watchOutage()
+}
+
+func (e *End) String() string { return fmt.Sprintf("%d>%d", e.node.id, e.other()) }
+
+// other is the peer's number.
+func (e *End) other() int { return e.pair.nodes[1-e.side].id }
+
+// us is what the node keeps of the peer.
+func (e *End) us() *peer { return e.node.peers[e.other()] }
 
 func (e *End) now() time.Duration { return e.node.clock() }
 
@@ -71,7 +107,12 @@ func (e *End) pump() {
 		e.w.violate("%s closed its session: %v", e, err)
 	}
 	e.arm()
-	if e.running || e.late || len(e.fx) == 0 {
+	e.watchOutage()
+	if e.running || e.late {
+		return
+	}
+	if len(e.fx) == 0 {
+		e.restsNow()
 		return
 	}
 	if e.w.chance(e.w.opt.LateFx) {
@@ -93,6 +134,14 @@ func (e *End) carryOut() {
 		e.effect(fx)
 	}
 	e.running = false
+	e.restsNow()
+}
+
+// restsNow notices that nothing of an ended session is in progress any more.
+func (e *End) restsNow() {
+	if e.ended && !e.over && e.s.Still() && len(e.fx) == 0 {
+		e.rest()
+	}
 }
 
 func (e *End) effect(fx session.Effect) {
@@ -119,11 +168,11 @@ func (e *End) effect(fx session.Effect) {
 		e.quiet(fx.Gen)
 	case session.Settled:
 		e.note("rail %d generation %d is settled", fx.Gen.Lane().ID, fx.Gen.ID)
-		e.pair.lives.settled(e, fx.Gen)
+		e.epoch.lives.settled(e, fx.Gen)
 		e.settledCards(fx.Gen)
 	case session.LaneUp:
 		e.note("rail %d generation %d is up", fx.Gen.Lane().ID, fx.Gen.ID)
-		e.pair.lives.up(e, fx.Gen)
+		e.epoch.lives.up(e, fx.Gen)
 	case session.Room:
 		e.app.room()
 	case session.MapWanted:
@@ -138,7 +187,7 @@ func (e *End) effect(fx session.Effect) {
 		}
 		e.note("the peer says goodbye")
 		e.left = true
-		e.node.soon("close", e.close)
+		e.node.soon("close", func() { e.close(errOver) })
 	default:
 		e.w.violate("%s got an unknown effect %d", e, fx.Kind)
 	}

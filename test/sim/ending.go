@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"railyard/endpoint/session"
@@ -19,45 +18,33 @@ const (
 	Goodbye
 )
 
-// errOver is what the open operations of an end that is over complete with.
-var errOver = fmt.Errorf("sim: this end is over: %w", rma.ErrEndpointDown)
-
 // byeLimit is how long a goodbye may take on paths that work.
 const byeLimit = 20 * time.Second
 
-// close ends the session of this end. Its generations are killed, and no rail of it comes back.
-func (e *End) close() {
-	if e.ended {
-		return
-	}
-	e.ended = true
-	e.note("the session is over")
-	e.s.Close(e.now(), errOver)
-	e.pump()
-}
-
 // breakOff has one end close its session in the middle of everything, and the other one later.
 func (w *World) breakOff() {
-	w.calm = true
 	p := w.pairs[0]
-	first := p.ends[w.number(0, 1)]
-	first.node.soon("close", first.close)
+	w.agreed(p)
+	w.calm = true
+	first := p.end(w.number(0, 1))
+	first.node.soon("close", func() { first.close(errOver) })
 	w.Run(w.now+w.between(0, 700*time.Millisecond), nil)
-	first.peer.node.soon("close", first.peer.close)
+	first.peer.node.soon("close", func() { first.peer.close(errOver) })
 	for _, path := range p.paths {
 		path.heal()
 	}
-	w.over(p)
+	w.over(first, first.peer)
 }
 
 // sayGoodbye has one end leave in good order while the other goes on working.
 func (w *World) sayGoodbye() {
-	w.calm = true
 	p := w.pairs[0]
+	w.agreed(p)
+	w.calm = true
 	for _, path := range p.paths {
 		path.heal()
 	}
-	leaver := p.ends[w.number(0, 1)]
+	leaver := p.end(w.number(0, 1))
 	stayer := leaver.peer
 	stayer.app.goesOn = true
 	stayer.app.next()
@@ -68,7 +55,7 @@ func (w *World) sayGoodbye() {
 	if !w.Run(w.now+calmLimit, func() bool { return len(leaver.app.open) == 0 && !leaver.s.Open() }) {
 		w.violate("%s wants to leave, and its work is not done after %s:\n%s", leaver, calmLimit, w.left())
 	}
-	if n := stayer.app.inbox.open; n > 0 && len(stayer.s.Fenced()) == 0 {
+	if n := leaver.app.outbox.open; n > 0 && len(stayer.s.Fenced()) == 0 {
 		w.violate("%s has nothing open, and %d of its messages have not arrived", leaver, n)
 	}
 	leaver.s.SayGoodbye(leaver.now())
@@ -77,8 +64,26 @@ func (w *World) sayGoodbye() {
 		w.violate("%s said goodbye (%v), and its peer has not heard it", leaver, leaver.s.SaidGoodbye())
 	}
 	stayer.app.goesOn = false
-	leaver.node.soon("close", leaver.close)
-	w.over(p)
+	leaver.node.soon("close", func() { leaver.close(errOver) })
+	w.over(leaver, stayer)
+}
+
+// agreed lets the world go on until the two nodes have a session.
+func (w *World) agreed(p *Pair) {
+	both := func() bool {
+		a, b := p.end(0), p.end(1)
+		return a != nil && b != nil && a.agreed && b.agreed
+	}
+	if both() {
+		return
+	}
+	w.calm = true
+	for _, path := range p.paths {
+		path.heal()
+	}
+	if !w.Run(w.now+calmLimit, both) {
+		w.violate("two nodes have no session after %s:\n%s", calmLimit, w.left())
+	}
 }
 
 // refusedNow: an end that leaves takes no new work.
@@ -93,33 +98,26 @@ func (a *App) refusedNow() {
 	}
 }
 
-// over waits until both ends of the pair are over, and checks what they leave behind.
-func (w *World) over(p *Pair) {
+// over waits until both ends are over; what they leave behind is checked by then.
+func (w *World) over(ends ...*End) {
 	done := func() bool {
-		for _, e := range p.ends {
-			if !e.ended || len(e.fx) > 0 || len(e.app.open) > 0 || e.s.OpenOps() > 0 {
+		for _, e := range ends {
+			if !e.over {
 				return false
 			}
 		}
-		return p.lives.allQuiet()
+		return true
 	}
 	if !w.Run(w.now+byeLimit, done) {
 		w.violate("two sessions were closed, and are not over after %s:\n%s", byeLimit, w.left())
-	}
-	// Nobody touches anything any more.
-	for _, e := range p.ends {
-		for _, k := range e.app.dangling {
-			k.slot.over(k.name(), false)
-		}
-		e.app.inbox.overCheck()
 	}
 	w.Run(w.now+2*time.Second, nil)
 }
 
 // undelivered takes back a message that the session has given up. It may have arrived all the same.
 func (a *App) undelivered(m *session.Message, err error) {
-	if !a.e.ended || !errors.Is(err, errOver) {
+	if !a.e.ended || !errors.Is(err, a.e.cause) {
 		a.w.violate("%s gave up a message to %s: %v", a.e, m.Target, err)
 	}
-	a.e.peer.app.inbox.givenUp(m)
+	a.outbox.givenUp(m)
 }

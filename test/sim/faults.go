@@ -21,6 +21,13 @@ const (
 	FaultJoinCut                    // a connection ends while it is being joined
 	FaultJoinHole                   // a path swallows what is being joined
 	FaultLost                       // a path does not come back until all work is done
+	FaultCrash                      // a node's process or host dies
+	FaultBug                        // an endpoint fails: its epoch ends, its node lives
+	FaultJump                       // a node's clock leaps
+	FaultStuck                      // a connection carries nothing one way for a while
+	FaultHalfFrame                  // a connection ends in the middle of a write
+	FaultSleep                      // a path swallows everything for minutes
+	FaultReplay                     // a stranger plays back a hello
 	faultKinds                      // how many there are
 )
 
@@ -40,6 +47,13 @@ var faults = [faultKinds]struct {
 	FaultJoinCut:   {"cut join", func(c *Counts) *uint64 { return &c.JoinCuts }},
 	FaultJoinHole:  {"black hole in a join", func(c *Counts) *uint64 { return &c.JoinHoles }},
 	FaultLost:      {"lost path", func(c *Counts) *uint64 { return &c.LostPaths }},
+	FaultCrash:     {"crash", func(c *Counts) *uint64 { return &c.Crashes }},
+	FaultBug:       {"bug in an endpoint", func(c *Counts) *uint64 { return &c.Bugs }},
+	FaultJump:      {"clock jump", func(c *Counts) *uint64 { return &c.Jumps }},
+	FaultStuck:     {"stuck bytes", func(c *Counts) *uint64 { return &c.Stuck }},
+	FaultHalfFrame: {"half a frame", func(c *Counts) *uint64 { return &c.HalfFrames }},
+	FaultSleep:     {"sleep of minutes", func(c *Counts) *uint64 { return &c.Sleeps }},
+	FaultReplay:    {"replayed hello", func(c *Counts) *uint64 { return &c.Replays }},
 }
 
 // String is the name in stories and tables.
@@ -78,6 +92,15 @@ func (w *World) startFaults() {
 	w.often(f.Freeze, w.freeze)
 	w.often(f.Broken, w.breakTransport)
 	w.often(f.Alarm, w.alarm)
+	w.often(f.Stuck, w.stick)
+	w.often(f.HalfFrame, w.tear)
+	w.often(f.Sleep, w.sleep)
+	w.often(f.Replay, w.replay)
+	if w.opt.Ending == Peace { // the endings are about a session that lives until then
+		w.often(f.Crash, w.crash)
+		w.often(f.Bug, w.bug)
+		w.often(f.Jump, w.jump)
+	}
 }
 
 func (w *World) often(every time.Duration, fn func()) {
@@ -102,8 +125,11 @@ func (w *World) anyNode() *Node { return w.nodes[w.number(0, len(w.nodes)-1)] }
 
 // anyCarrier gives one end's live transport of some rail; nil: it has none now.
 func (w *World) anyCarrier() *carrier {
-	n := w.anyNode()
-	e := n.ends[w.number(0, len(n.ends)-1)]
+	ends := w.ends()
+	if len(ends) == 0 {
+		return nil
+	}
+	e := ends[w.number(0, len(ends)-1)]
 	return e.rails[w.number(0, len(e.rails)-1)].carrier
 }
 
@@ -176,7 +202,7 @@ func (w *World) swallow(p *Path, dirs [2]bool, length time.Duration) {
 			return
 		}
 		for i := range p.dir {
-			if dirs[i] {
+			if dirs[i] && !p.asleep {
 				p.dir[i].heal()
 			}
 		}
@@ -204,10 +230,10 @@ func (w *World) slow() {
 
 // freeze stops a node's process for a while, as a debugger or a full machine does.
 func (w *World) freeze() {
-	if !w.fault(FaultFreeze) {
+	n := w.anyNode()
+	if n.dead || !w.fault(FaultFreeze) {
 		return
 	}
-	n := w.anyNode()
 	length := w.between(time.Millisecond, w.opt.Faults.FreezeFor)
 	w.note("node %d is stopped for %s", n.id, length)
 	n.thaw = max(n.thaw, w.now+length)

@@ -22,18 +22,21 @@ type railEnd struct {
 	heard   time.Duration // when bytes came last, on whichever connection
 }
 
-// The frames of the handshake, in their order.
+// The frames of the handshake, in their order: the product's own, with its proofs. What is beside them no node looks at but
+// to tell the checkers who its peer is.
 type (
-	challenge struct{}
+	challenge struct{ *wire.Challenge }
 	hello     struct {
-		gen    wire.Generation
-		fenced []wire.Retired
+		*wire.Hello
+		from   *End
+		epoch  *Epoch
+		played bool // back, by a stranger
 	}
 	answer struct {
-		refused bool
-		fenced  []wire.Retired
+		*wire.Answer
+		from *End
 	}
-	confirm struct{ fenced []wire.Retired }
+	confirm struct{ *wire.Confirm }
 )
 
 // Limits of a dial and of a handshake.
@@ -44,7 +47,7 @@ const (
 
 // look sees whether the rail has to be dialed, and when.
 func (r *railEnd) look() {
-	if !r.dials || r.dialing || r.waits || !r.wanting() {
+	if r.dialing || r.waits || !r.wanting() {
 		return
 	}
 	w := r.e.w
@@ -64,29 +67,35 @@ func (r *railEnd) look() {
 	})
 }
 
-// wanting tells whether the rail has nothing to work with.
+// may tells whether this end may dial: the acceptor not before it knows that the opener has heard it.
+func (r *railEnd) may() bool { return r.dials && !r.e.ended && (r.e.opener || r.e.joined) }
+
+// wanting tells whether the rail has nothing to work with. Before the peer is known the opener tries a single rail.
 func (r *railEnd) wanting() bool {
-	return !r.e.ended && (r.carrier == nil || r.carrier.suspect)
+	e := r.e
+	return r.may() && (e.agreed || int(r.id) == e.first) && (r.carrier == nil || r.carrier.suspect)
 }
 
 func (r *railEnd) dial() {
 	r.dialing = true
+	n := r.e.node
 	r.path.ask(r.e.side, dialLimit, func(ok bool) {
-		r.e.node.soon("dialed", func() {
-			if !ok {
+		n.soon("dialed", func() {
+			other := r.path.pair.nodes[1-r.e.side]
+			if !ok || other.dead || r.e.ended {
 				r.failed(nil)
 				return
 			}
 			c := newConn(r.path)
-			other := r.e.peer.rails[r.id]
-			other.e.node.soon("accept", func() { other.accept(c.socks[1-r.e.side]) })
 			s := c.socks[r.e.side]
-			r.await(s, joinLimit, func(m any) {
-				if _, ok := m.(challenge); !ok {
+			other.soon("accept", func() { other.accept(c.socks[1-r.e.side]) })
+			n.await(s, joinLimit, func(m any) {
+				ch, ok := m.(challenge)
+				if !ok || r.e.ended {
 					r.failed(s)
 					return
 				}
-				r.challenged(s)
+				r.challenged(s, ch)
 			})
 		})
 	})
@@ -94,16 +103,22 @@ func (r *railEnd) dial() {
 
 // failed ends a dial without a generation.
 func (r *railEnd) failed(s *sock) {
+	e := r.e
 	if s != nil {
-		s.close(r.e.w.chance(r.e.w.opt.Zombies))
+		s.close(e.w.chance(e.w.opt.Zombies))
 	}
 	r.dialing = false
 	r.fails++
+	if !e.agreed && e.opener && int(r.id) == e.first { // perhaps the peer answers at another address
+		e.first = e.w.number(0, len(e.rails)-1)
+		e.rails[e.first].fails = max(e.rails[e.first].fails, 1)
+		e.rails[e.first].look()
+	}
 	r.look()
 }
 
 // await gives the next message of the handshake; nil when it does not come.
-func (r *railEnd) await(s *sock, limit time.Duration, then func(m any)) {
+func (n *Node) await(s *sock, limit time.Duration, then func(m any)) {
 	over := false
 	end := func(m any) {
 		if !over {
@@ -120,10 +135,10 @@ func (r *railEnd) await(s *sock, limit time.Duration, then func(m any)) {
 			end(m)
 			return
 		}
-		s.readable = func() { r.e.node.soon("handshake", wait) }
+		s.readable = func() { n.soon("handshake", wait) }
 	}
 	wait()
-	r.e.node.after(limit, "join-limit", func() {
+	n.after(limit, "join-limit", func() {
 		if !over {
 			s.readable = nil
 			end(nil)
@@ -131,43 +146,67 @@ func (r *railEnd) await(s *sock, limit time.Duration, then func(m any)) {
 	})
 }
 
-// challenged: the peer lives on the new connection. A silent one beside it gets one more beat of time (rule 6).
-func (r *railEnd) challenged(s *sock) {
+// challenged: somebody lives at the other end of the new connection. A silent one beside it gets one more beat of time (rule 6).
+func (r *railEnd) challenged(s *sock, ch challenge) {
+	e := r.e
+	if !r.may() { // it greets a dial of a session that was given up
+		r.failed(s)
+		return
+	}
+	said := wire.NodeID(ch.GetIncarnation())
+	switch e.s.Greet(e.agreed, e.incarnation, said) {
+	case session.Restarted:
+		e.close(errRestarted)
+		r.failed(s)
+		return
+	case session.Stranger:
+		e.note("rail %d: another incarnation answers, and the old one is still heard", r.id)
+		r.failed(s)
+		return
+	case session.Meant:
+		if !e.agreed {
+			e.incarnation = said
+		}
+	}
 	old := r.carrier
 	if old == nil {
-		r.hello(s)
+		r.hello(s, ch)
 		return
 	}
 	heard := old.gen.Vitals().Heard
-	r.e.node.after(50*time.Millisecond, "candidate", func() {
+	e.node.after(50*time.Millisecond, "candidate", func() {
 		if !old.dead && (!old.suspect || old.gen.Vitals().Heard != heard) {
-			r.e.note("rail %d: its old connection has been heard, the candidate goes", r.id)
+			e.note("rail %d: its old connection has been heard, the candidate goes", r.id)
 			r.failed(s)
 			return
 		}
-		r.hello(s)
+		r.hello(s, ch)
 	})
 }
 
 // hello fences what is older and sends the third step's question.
-func (r *railEnd) hello(s *sock) {
+func (r *railEnd) hello(s *sock, ch challenge) {
 	e := r.e
 	lane := e.s.Lane(r.id)
 	gen := lane.NextGeneration()
-	if !lane.Reserve(gen) {
+	if !r.may() || !lane.Reserve(gen) {
 		r.failed(s)
 		return
 	}
 	say := func() {
+		if !r.may() {
+			r.failed(s)
+			return
+		}
 		e.note("rail %d: hello for generation %d", r.id, gen)
-		s.send(hello{gen: gen, fenced: copyFenced(e.s.Fenced())})
-		r.await(s, joinLimit, func(m any) {
+		h := r.sayHello(s, ch, gen)
+		e.node.await(s, joinLimit, func(m any) {
 			a, ok := m.(answer)
-			if !ok || a.refused {
+			if !ok || !r.hears(ch, h, a) {
 				r.failed(s)
 				return
 			}
-			r.answered(s, gen, a)
+			r.answered(s, gen, ch, h, a)
 		})
 	}
 	if e.w.opt.Hasty {
@@ -179,16 +218,53 @@ func (r *railEnd) hello(s *sock) {
 	e.whenQuiet(quietWaiter{lane: lane, gen: gen, then: say})
 }
 
-// answered: the peer has agreed; what it has fenced is known now, and it is told what came of that.
-func (r *railEnd) answered(s *sock, gen wire.Generation, a answer) {
+func (r *railEnd) sayHello(s *sock, ch challenge, gen wire.Generation) hello {
 	e := r.e
-	back, err := e.s.ExchangeFenced(e.now(), a.fenced)
-	e.pump()
-	if err != nil {
-		e.w.violate("%s: the answer on rail %d: %v", e, r.id, err)
+	cfg := e.s.Config()
+	h := hello{&wire.Hello{
+		Version: wire.Version, Node: nameOf(e.node.id), Incarnation: e.node.incarnation[:], Challenge: ch.GetNonce(),
+		Nonce: make([]byte, wire.NonceSize), Target: nameOf(e.other()), TargetIncarnation: ch.GetIncarnation(),
+		Session: append([]byte(nil), e.epoch.id[:]...), Epoch: 1, First: !e.agreed, Rail: uint32(r.id), Generation: uint64(gen),
+		Fenced: wire.FencedOf(e.s.Fenced()), Window: cfg.Window, MaxMessage: cfg.MaxMessage,
+	}, e, e.epoch, false}
+	e.w.random(h.Nonce)
+	if h.First && !e.w.opt.Secret {
+		h.Token = e.epoch.token
 	}
-	s.send(confirm{fenced: copyFenced(back)})
-	if !r.attach(s, gen) {
+	h.Mac = session.HelloProof(e.epoch.key, ch.Challenge, h.Hello)
+	s.send(h)
+	return h
+}
+
+// hears takes an answer. False: it is none that lets the rail join.
+func (r *railEnd) hears(ch challenge, h hello, a answer) bool {
+	e := r.e
+	proved := session.SameProof(a.GetMac(), session.AnswerProof(e.epoch.key, ch.Challenge, h.Hello, a.Answer))
+	switch {
+	case !r.may():
+		return false
+	case a.GetCode() == wire.RefusalCode_UNKNOWN_SESSION && proved:
+		e.close(errForgotten)
+		return false
+	case a.GetCode() != wire.RefusalCode_OK:
+		e.note("rail %d: refused: %s", r.id, a.GetCode())
+		return false
+	case !proved:
+		e.w.violate("%s: the answer on rail %d proves nothing", e, r.id)
+	}
+	if !e.agreed {
+		e.agree(a.from, a.GetWindow(), a.GetMaxMessage())
+	}
+	return true
+}
+
+// answered: the peer has agreed; what it has fenced is known now, and it is told what came of that.
+func (r *railEnd) answered(s *sock, gen wire.Generation, ch challenge, h hello, a answer) {
+	e := r.e
+	c := confirm{&wire.Confirm{Fenced: wire.FencedOf(e.exchange(r.id, a.GetFenced()))}}
+	c.Mac = session.ConfirmProof(e.epoch.key, ch.Challenge, h.Hello, c.Confirm)
+	s.send(c)
+	if !e.rails[r.id].attach(s, gen) {
 		r.failed(s)
 		return
 	}
@@ -197,50 +273,17 @@ func (r *railEnd) answered(s *sock, gen wire.Generation, a answer) {
 	r.look() // it may have been lost within the call
 }
 
-// accept is the other side of a join: it speaks first.
-func (r *railEnd) accept(s *sock) {
-	e := r.e
-	drop := func() { s.close(e.w.chance(e.w.opt.Zombies)) }
-	if e.ended {
-		drop()
-		return
+// exchange takes over a handshake's list of fenced generations, and gives the one to answer with.
+func (e *End) exchange(id wire.RailID, said []*wire.Fenced) []wire.Retired {
+	list, err := wire.RetiredOf(said)
+	if err == nil {
+		list, err = e.s.ExchangeFenced(e.now(), list)
+		e.pump()
 	}
-	s.send(challenge{})
-	r.await(s, 2*joinLimit, func(m any) {
-		h, ok := m.(hello)
-		if !ok {
-			drop()
-			return
-		}
-		lane := e.s.Lane(r.id)
-		if !lane.Reserve(h.gen) {
-			s.send(answer{refused: true})
-			return
-		}
-		e.whenQuiet(quietWaiter{lane: lane, gen: h.gen, then: func() {
-			back, err := e.s.ExchangeFenced(e.now(), h.fenced)
-			e.pump()
-			if err != nil {
-				e.w.violate("%s: the hello on rail %d: %v", e, r.id, err)
-			}
-			s.send(answer{fenced: copyFenced(back)})
-			r.await(s, joinLimit, func(m any) {
-				c, ok := m.(confirm)
-				if !ok {
-					drop()
-					return
-				}
-				_, err := e.s.ExchangeFenced(e.now(), c.fenced)
-				e.pump()
-				if err != nil {
-					e.w.violate("%s: the confirm on rail %d: %v", e, r.id, err)
-				}
-				if !r.attach(s, h.gen) {
-					drop()
-				}
-			})
-		}})
-	})
+	if err != nil {
+		e.w.violate("%s: what the handshake on rail %d says: %v", e, id, err)
+	}
+	return list
 }
 
 // attach opens the generation at this end. False: it is over already.
@@ -259,24 +302,16 @@ func (r *railEnd) attach(s *sock, gen wire.Generation) bool {
 	}
 	c.gen = g
 	if s.qp != nil {
-		s.qp.owner = c
+		s.qp.owner, s.qp.end = c, e
 	}
 	c.health, r.heard = newHealthCheck(c), e.now() // the handshake was an answer
 	e.w.Count.Joins++
+	e.joined = true
 	e.note("rail %d: generation %d is attached", r.id, gen)
-	e.pair.lives.attached(e, g)
+	e.epoch.lives.attached(e, g)
 	r.carrier = c
 	e.pump()
 	e.node.soon("reader", c.want)
 	c.beat()
 	return true
-}
-
-// copyFenced makes a list its own, as an encoding would.
-func copyFenced(list []wire.Retired) []wire.Retired {
-	out := append([]wire.Retired(nil), list...)
-	for i := range out {
-		out[i].Refusals = append(wire.Refusals(nil), out[i].Refusals...)
-	}
-	return out
 }

@@ -12,20 +12,18 @@ import (
 
 // App is the application at one end: it makes work for the peer, and takes what the peer sends.
 type App struct {
-	e      *End
-	w      *World
-	budget int
+	e    *End
+	w    *World
+	home *home // ours, for the peer
 
 	// Messages.
-	inbox      *messageCheck // what the peer sends us
+	outbox     *messageCheck // what we send
 	backlog    []outgoing    // found no room in the window
 	ids        uint64
 	seqs       map[string]uint64
 	unconsumed uint64
 
 	// Operations.
-	areas   []*area                  // ours, for the peer
-	sealed  map[session.OpKind]*area // ours, which the peer may use for anything but this; they are never revoked
 	open    []*work
 	openOps int
 	works   map[*session.Op]*work
@@ -34,6 +32,7 @@ type App struct {
 	graves  []graveBuffer
 	// dangling are puts that ended with their session: they may land until the peer's is over as well.
 	dangling []*work
+	started  bool
 	goesOn   bool    // works on though the world is calm
 	owed     []*work // completed, and the notification may still be on its last step
 }
@@ -48,25 +47,27 @@ type outgoing struct {
 // sealedSize is the length of a region that gives one right only.
 const sealedSize = 64 << 10
 
-func newApp(e *End) *App {
-	a := &App{e: e, w: e.w, budget: e.w.opt.Load.Budget, inbox: newMessageCheck(e), seqs: make(map[string]uint64),
+func newApp(e *End, h *home) *App {
+	a := &App{e: e, w: e.w, home: h, outbox: newMessageCheck(e), seqs: make(map[string]uint64),
 		works: make(map[*session.Op]*work), byID: make(map[uint64]*work)}
-	a.ids = uint64(e.node.id+1)<<32 | uint64(e.peer.node.id+1)<<24
-	for range e.w.opt.Load.Regions {
-		a.areas = append(a.areas, newArea(e.node, rma.RemoteWrite|rma.RemoteRead, a.w.opt.Load.RegionSize))
-	}
-	a.sealed = map[session.OpKind]*area{
-		session.Put: newArea(e.node, rma.RemoteRead, sealedSize), session.Get: newArea(e.node, rma.RemoteWrite, sealedSize)}
+	a.ids = uint64(len(e.w.all)) << 32 // each end counts from there
 	return a
 }
+
+// budget is what is left of the bytes that this side of the pair may send.
+func (a *App) budget() *int { return &a.e.pair.budget[a.e.side] }
 
 func (a *App) nextID() uint64 {
 	a.ids++
 	return a.ids
 }
 
-// start begins the load.
+// start begins the load, once the peer is known.
 func (a *App) start() {
+	if a.started {
+		return
+	}
+	a.started = true
 	a.next()
 	if d := a.w.opt.Load.RevokeEvery; d > 0 {
 		a.later(d, a.revokeOne)
@@ -76,7 +77,7 @@ func (a *App) start() {
 // later runs fn after about d, again and again until the world is calm.
 func (a *App) later(d time.Duration, fn func()) {
 	a.e.node.after(a.w.between(d/10, 2*d), "load", func() {
-		if a.w.calm && !a.goesOn {
+		if a.w.calm && !a.goesOn || a.e.ended && a.w.chance(0.8) {
 			return
 		}
 		fn()
@@ -92,7 +93,7 @@ func (a *App) next() {
 	}
 	a.later(l.Every, func() {
 		for range a.w.number(1, l.Burst) {
-			if a.budget > 0 {
+			if *a.budget() > 0 {
 				a.piece()
 			}
 		}
@@ -147,7 +148,7 @@ func (a *App) message(n int) {
 		o.target += strings.Repeat("/long", (wire.MaxName-len(o.target))/len("/long"))
 	}
 	o.system = n <= 300 && w.chance(w.opt.Load.System)
-	a.budget -= n + 100
+	*a.budget() -= n + 100
 	if len(a.backlog) > 0 && !o.system || !a.send(&o) {
 		a.backlog = append(a.backlog, o)
 	}
@@ -165,7 +166,7 @@ func (a *App) send(o *outgoing) bool {
 	err := s.Send(a.e.now(), &m)
 	if err == nil {
 		a.seqs[o.target] = seq
-		a.e.peer.app.inbox.sent(o.target, sentMessage{id: id, seq: seq, size: o.size, system: o.system,
+		a.outbox.sent(o.target, sentMessage{id: id, seq: seq, size: o.size, system: o.system,
 			sender: o.sender, kind: o.kind, headers: o.headers})
 		w.Count.Messages++
 		a.tell("sends message %d to %s, %d bytes", seq, o.target, o.size)
@@ -183,7 +184,7 @@ func (a *App) send(o *outgoing) bool {
 	switch {
 	case err == nil:
 		return true
-	case a.e.ended && errors.Is(err, errOver):
+	case a.e.ended && errors.Is(err, a.e.cause):
 		return false
 	case errors.Is(err, rma.ErrWindowFull) && !o.system:
 		w.Count.WindowFull++
@@ -209,7 +210,7 @@ func (a *App) delivered(d *session.Delivery) {
 		k.arrived()
 		return
 	}
-	a.inbox.delivered(d)
+	a.e.peer.app.outbox.delivered(d)
 	a.unconsumed += d.Cost
 	a.windowCheck()
 	if d.Cost == 0 {

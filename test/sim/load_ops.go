@@ -9,7 +9,7 @@ import (
 
 // revokeOne takes back one of our regions, with whatever is under way to it.
 func (a *App) revokeOne() {
-	a.revoke(a.areas[a.w.number(0, len(a.areas)-1)])
+	a.revoke(a.home.areas[a.w.number(0, len(a.home.areas)-1)])
 }
 
 func (a *App) revoke(r *area) {
@@ -30,8 +30,8 @@ func (a *App) peerRevokeSoon(s *slot) {
 
 // target gives the key of one of the peer's regions; sometimes one that is gone.
 func (a *App) target() (*area, rma.Key) {
-	p := a.e.peer.app
-	r := p.areas[a.w.number(0, len(p.areas)-1)]
+	h := a.e.peer.app.home
+	r := h.areas[a.w.number(0, len(h.areas)-1)]
 	if !r.old.IsZero() && a.w.chance(0.05) {
 		return r, r.old
 	}
@@ -77,14 +77,15 @@ func (a *App) newWork(kind session.OpKind, n int) *work {
 		fill(k.data, unread)
 	}
 	k.op.Data = k.data
-	a.budget -= n + 200
+	*a.budget() -= n + 200
 	return k
 }
 
 // spoil makes the claim one that the target must refuse.
 func (k *work) spoil() {
 	w := k.app.w
-	switch w.number(0, 3) {
+	stale := k.app.e.pair.stale[1-k.app.e.side]
+	switch w.number(0, 4) {
 	case 0:
 		k.evil = rma.ErrUnknownRegion
 		k.op.Token[w.number(0, 15)] ^= 1
@@ -93,8 +94,16 @@ func (k *work) spoil() {
 		k.op.Region += 1 << 30
 	case 2:
 		k.evil = rma.ErrRights
-		k.area = k.app.e.peer.app.sealed[k.kind]
+		k.area = k.app.e.peer.app.home.sealed[k.kind]
 		k.region, k.op.Region, k.op.Token = k.area.key.Region(), k.area.key.Region(), k.area.key.Token()
+	case 3:
+		if len(stale) > 0 { // a key of an earlier incarnation
+			key := stale[w.number(0, len(stale)-1)]
+			k.evil = rma.ErrUnknownRegion
+			k.op.Region, k.op.Token = key.Region(), key.Token()
+			return
+		}
+		fallthrough
 	default:
 		k.evil = rma.ErrBounds
 		k.op.Offset = uint64(len(k.area.mem)-k.n) + uint64(w.number(1, 1<<20))
@@ -131,7 +140,7 @@ func (a *App) get() {
 func (a *App) flush() {
 	a.orders++
 	a.w.Count.Flushes++
-	a.budget -= 200
+	*a.budget() -= 200
 	a.begin(&work{app: a, kind: session.Flush, id: a.nextID(), order: a.orders, op: session.Op{Kind: session.Flush}})
 }
 

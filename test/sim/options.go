@@ -33,16 +33,20 @@ type Options struct {
 	LateTurn float64 // chance of ten times that
 	LateFx   float64 // chance that effects are carried out late
 
-	Session   session.Config
-	Uneven    bool // the second end of a pair takes larger messages, and has a larger window
-	Load      Load
-	Faults    Faults
-	Hasty     bool    // dialers do not wait for quiet before they say which generations they have fenced
-	LanesLost bool    // one path of each pair stays dead until everything is done
-	JoinCut   float64 // chance, at each step of a join, that its connection is cut soon after
-	JoinHole  float64 // chance, at each step of a join, that its path becomes a black hole one way
-	Zombies   float64 // chance that a killed connection's bytes still go out
-	Swallow   float64 // chance that an end, once closed, answers nothing
+	Session     session.Config
+	Secret      bool          // all nodes share one
+	BothOpen    float64       // chance that both nodes of a pair open their first session
+	OutageLimit time.Duration // how long an endpoint without a rail lives
+	Uneven      bool          // the second end of a pair takes larger messages, and has a larger window
+	Load        Load
+	Faults      Faults
+	Hasty       bool    // dialers do not wait for quiet before they say which generations they have fenced
+	LanesLost   bool    // one path of each pair stays dead until everything is done
+	JoinCut     float64 // chance, at each step of a join, that its connection is cut soon after
+	JoinHole    float64 // chance, at each step of a join, that its path becomes a black hole one way
+	Gone        float64 // chance that a node that crashed stays dead
+	Zombies     float64 // chance that a killed connection's bytes still go out
+	Swallow     float64 // chance that an end, once closed, answers nothing
 }
 
 // Load is the work of each end.
@@ -73,6 +77,13 @@ type Faults struct {
 	Broken                                       time.Duration // a transport fails for a reason of its own
 	Alarm                                        time.Duration // a card says that its carrier is gone, and nothing is wrong
 	HoleFor, FreezeFor                           time.Duration // at the most
+	Crash                                        time.Duration // a node's process dies
+	Bug                                          time.Duration // an endpoint's actor fails: its epoch ends, its node lives
+	Jump                                         time.Duration // a node's clock leaps
+	Stuck                                        time.Duration // one connection carries nothing for a while
+	HalfFrame                                    time.Duration // a connection ends in the middle of a write
+	Sleep                                        time.Duration // a path swallows everything for minutes
+	Replay                                       time.Duration // a stranger plays back a hello that he has recorded
 }
 
 // Features that --without can take out, for looking at a failure.
@@ -83,6 +94,14 @@ var features = map[string]func(*Options){
 	"holes":    func(o *Options) { o.Faults.Hole, o.Faults.OneWay = 0, 0 },
 	"slow":     func(o *Options) { o.Faults.Slow = 0 },
 	"freezes":  func(o *Options) { o.Faults.Freeze = 0 },
+	"crashes":  func(o *Options) { o.Faults.Crash = 0 },
+	"bugs":     func(o *Options) { o.Faults.Bug = 0 },
+	"jumps":    func(o *Options) { o.Faults.Jump = 0 },
+	"stuck":    func(o *Options) { o.Faults.Stuck = 0 },
+	"halves":   func(o *Options) { o.Faults.HalfFrame = 0 },
+	"sleeps":   func(o *Options) { o.Faults.Sleep = 0 },
+	"replays":  func(o *Options) { o.Faults.Replay = 0 },
+	"outages":  func(o *Options) { o.OutageLimit = outageLimit },
 	"broken":   func(o *Options) { o.Faults.Broken = 0 },
 	"alarms":   func(o *Options) { o.Faults.Alarm = 0 },
 	"hasty":    func(o *Options) { o.Hasty = false },
@@ -171,8 +190,15 @@ func OptionsOf(seed uint64) Options {
 	o.Load = loadOf(d, &o)
 	o.Faults = faultsOf(d)
 	o.Verbs = pick(draw{rand.New(rand.NewPCG(seed, 23))}, 0, 0, 0, 0, 0.5, 1)
+	o.Secret, o.BothOpen, o.Gone = d.chance(0.5), pick(d, 0, 0, 0.5), pick(d, 0, 0.3)
+	if o.OutageLimit = outageLimit; o.Ending == Peace {
+		o.OutageLimit = pick(d, outageLimit, outageLimit, 2*time.Second, 400*time.Millisecond)
+	}
 	return o
 }
+
+// outageLimit is the product's own.
+const outageLimit = 30 * time.Second
 
 // sessionFor gives the configuration of one end of a pair; it knows the other's limits from the handshake.
 func (o *Options) sessionFor(side int) session.Config {
@@ -184,7 +210,6 @@ func (o *Options) sessionFor(side int) session.Config {
 		limits[i], _ = limits[i].WithDefaults() // New tells of what is wrong with it
 	}
 	c := limits[side]
-	c.PeerWindow, c.PeerMaxMessage = limits[1-side].Window, limits[1-side].MaxMessage
 	return c
 }
 
@@ -212,8 +237,9 @@ func loadOf(d draw, o *Options) Load {
 		Budget: pick(d, 1<<20, 4<<20, 8<<20),
 		Puts:   pick(d, 0, 3, 3, 10), Gets: pick(d, 0, 2, 5), Flushes: pick(d, 0, 1),
 		Messages: pick(d, 0, 5, 5, 20), Large: pick(d, 0, 1, 3), Targets: pick(d, 1, 4, 40),
-		BigPut: pick(d, 100, 10<<10, 10<<10, 100<<10, 100<<10, 300<<10, 1<<20, 4<<20), Regions: pick(d, 1, 3),
-		Cancel: pick(d, 0, 0.1, 0.5), Abandon: pick(d, 0, 0.1, 0.3),
+		BigPut:  pick(d, 100, 1<<10, 10<<10, 10<<10, 100<<10, 100<<10, 100<<10, 300<<10, 300<<10, 1<<20, 1<<20, 4<<20),
+		Regions: pick(d, 1, 3),
+		Cancel:  pick(d, 0, 0.1, 0.5), Abandon: pick(d, 0, 0.1, 0.3),
 		Fence: pick(d, 0, 0.1), Notify: pick(d, 0, 0.3), Evil: pick(d, 0, 0.05, 0.4), System: pick(d, 0, 0.1),
 		RevokeEvery: pick(d, 0, 50*time.Millisecond, 400*time.Millisecond),
 		Consume:     pick(d, 10*time.Microsecond, 5*time.Millisecond), Slow: pick(d, 0, 0.02),
@@ -245,7 +271,8 @@ func faultsOf(d draw) Faults {
 	}
 	return Faults{
 		Reset: every(0.4), HalfReset: every(0.3), Hole: every(0.4), OneWay: every(0.3), Slow: every(0.2),
-		Freeze: every(0.15), Broken: every(0.2), Alarm: every(0.2),
+		Freeze: every(0.15), Broken: every(0.2), Alarm: every(0.2), Crash: every(0.2), Bug: every(0.15), Jump: every(0.16),
+		Stuck: every(0.15), HalfFrame: every(0.2), Sleep: 2 * every(0.13), Replay: every(0.15),
 		HoleFor: pick(d, 50*time.Millisecond, 500*time.Millisecond, 2*time.Second), FreezeFor: 600 * time.Millisecond,
 	}
 }

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"railyard/wire"
+)
 
 // Path is what lies between one card of a node and one of another: two directions, each with its own delay, rate and
 // faults. Everything that a connection carries goes over it.
@@ -8,10 +12,14 @@ type Path struct {
 	w    *World
 	name string
 	pair *Pair
+	rail wire.RailID
+	dir  [2]direction // by the side that sends
+	live []*conn
+	// asleep: it swallows everything until wakes.
+	asleep bool
+	wakes  time.Duration
 	// verbs: its cards write into registered memory by themselves.
 	verbs bool
-	dir   [2]direction // by the side that sends
-	live  []*conn
 }
 
 // direction is one way of a path.

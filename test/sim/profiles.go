@@ -133,6 +133,25 @@ var profiles = map[string]func(*Options){
 		o.puts(300 << 10)
 		o.Load.Budget, o.Load.Every, o.Load.Burst = 8<<20, 20*time.Millisecond, 5
 	},
+	// Nodes that die and come back, and endpoints that end, while hellos of theirs are still under way.
+	"crashes": func(o *Options) {
+		o.lanes(2)
+		o.Ending, o.Gone, o.BothOpen, o.JoinHole = Peace, 0.1, 0.5, 0.05
+		o.Load.Puts, o.Load.Gets, o.Load.Messages, o.Load.Large = 3, 2, 10, 0
+		o.puts(10 << 10)
+		o.often(3*time.Millisecond, 5)
+		o.Length = max(o.Length, 700*time.Millisecond)
+		o.Faults.Crash, o.Faults.Bug, o.Faults.Replay = 150*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
+		o.Faults.Reset, o.Faults.Hole, o.Faults.HoleFor = 100*time.Millisecond, 150*time.Millisecond, 500*time.Millisecond
+	},
+	// Paths that sleep for minutes, bytes that are stuck, clocks that leap, and endpoints that do not wait long.
+	"sleepers": func(o *Options) {
+		o.lanes(2)
+		o.Ending, o.OutageLimit, o.Zombies = Peace, min(o.OutageLimit, 2*time.Second), 1
+		o.Length = max(o.Length, 700*time.Millisecond)
+		o.Faults.Sleep, o.Faults.Jump, o.Faults.Stuck = 300*time.Millisecond, 150*time.Millisecond, 60*time.Millisecond
+		o.Faults.Crash, o.Faults.Reset, o.Faults.HoleFor = 400*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond
+	},
 	// Paths that swallow everything, one way or both, and nodes that are stopped.
 	"silence": func(o *Options) {
 		o.lanes(2)

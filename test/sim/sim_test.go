@@ -9,8 +9,8 @@ import (
 )
 
 // pressures is the profiles in a fixed order; the plain one counts most.
-var pressures = []string{"", "", "", "", "cancels", "abandons", "gets", "revokes", "messages", "notify", "windows", "resets",
-	"fences", "silence"}
+var pressures = []string{"", "", "", "", "", "cancels", "abandons", "gets", "revokes", "messages", "notify", "windows", "resets",
+	"fences", "silence", "crashes", "sleepers"}
 
 // recipeOf gives the world of a seed in the tests.
 func recipeOf(seed uint64) recipe {

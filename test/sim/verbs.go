@@ -34,7 +34,7 @@ var (
 type queuePair struct {
 	w         *World
 	s         *sock
-	end       *End     // whose registrations its card looks up
+	end       *End     // whose registrations its card looks up; nil: the connection is not attached here
 	owner     *carrier // nil: the connection is not attached here
 	destroyed bool
 	broken    error // it is in the error state, and why
@@ -68,9 +68,9 @@ type writePart struct {
 
 func (c *conn) makeQueuePairs() {
 	w := c.path.w
-	for i, s := range c.socks {
+	for _, s := range c.socks {
 		slots := w.number(4, 64)
-		s.qp = &queuePair{w: w, s: s, end: c.path.pair.ends[i], posted: slots}
+		s.qp = &queuePair{w: w, s: s, posted: slots}
 	}
 	for i, s := range c.socks { // some senders believe in more buffers than there are
 		slots := c.socks[1-i].qp.posted
@@ -152,7 +152,7 @@ func (q *queuePair) arrive(p *writePart) {
 	if !p.read && len(data) >= 32 && isAll(data, poison) {
 		q.w.violate("a card of %s reads %d bytes of a source that was given back, on path %s", p.q.end, len(data), q.s.conn.path.name)
 	}
-	if !q.end.cards.write(p.key, p.address+uint64(p.from), data) {
+	if q.end == nil || !q.end.cards.write(p.key, p.address+uint64(p.from), data) {
 		q.w.Count.AccessErrors++
 		q.fail(errAsync)
 		p.q.answer(p.write, errAccess)

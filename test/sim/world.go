@@ -21,11 +21,13 @@ type World struct {
 	steps uint64
 	story story
 
-	nodes []*Node
-	pairs []*Pair
-	calm  bool // no more faults, and no more new work
-	Count Counts
-	ended func() bool // asked from time to time where it is set: yes ends the world without a verdict
+	nodes   []*Node // the newest incarnation of each
+	pairs   []*Pair
+	all     []*End     // that ever were, in the order in which they began
+	calm    bool       // no more faults, and no more new work
+	records []recorded // what a stranger has heard
+	Count   Counts
+	ended   func() bool // asked from time to time where it is set: yes ends the world without a verdict
 }
 
 // Counts is what happened in a world, or in many.
@@ -40,9 +42,12 @@ type Counts struct {
 	Faults                             uint64
 	Resets, HalfResets, Holes, OneWays uint64
 	Slows, Freezes, Broken, Alarms     uint64
+	Crashes, Bugs, Jumps, Replays      uint64
+	Stuck, HalfFrames, Sleeps, Wakeups uint64
 	JoinCuts, JoinHoles, LostPaths     uint64
 	Joins, Kills, Retires, Suspects    uint64
 	ReroutedFrames, ReroutedBytes      uint64
+	Agreed, Restarts, Outages          uint64
 	Bytes                              uint64
 	// Of paths whose cards write: places posted, regions registered, writes refused by the peer's card for want of a registration,
 	// those that nobody acknowledged, and packets that came to a queue pair that was no more.
@@ -78,7 +83,9 @@ type event struct {
 	at  time.Duration
 	seq uint64
 	tag string
-	fn  func()
+	// node: it is done by this node's process, if that is alive and running; nil: by the network, a kernel or the world.
+	node *Node
+	fn   func()
 }
 
 // events is a heap by time, then by the order in which they were asked for.
@@ -101,6 +108,9 @@ func (q *events) Pop() any {
 
 // NewWorld makes the world that the options describe.
 func NewWorld(opt Options) *World {
+	if opt.Ending != Peace { // the endings are about a session that lives until then
+		opt.OutageLimit = outageLimit
+	}
 	w := &World{opt: opt, rnd: rand.New(rand.NewPCG(opt.Seed, 0x9e3779b97f4a7c15)), trace: 14695981039346656037}
 	w.story.verbose, w.story.whole = opt.Verbose, opt.Verbose
 	return w
@@ -108,8 +118,26 @@ func NewWorld(opt Options) *World {
 
 // After has fn run when d of virtual time has gone by. The tag names the event in the trace.
 func (w *World) After(d time.Duration, tag string, fn func()) {
+	w.push(event{at: w.now + max(d, 0), tag: tag, fn: fn})
+}
+
+func (w *World) push(e event) {
 	w.seq++
-	heap.Push(&w.queue, event{at: w.now + max(d, 0), seq: w.seq, tag: tag, fn: fn})
+	e.seq = w.seq
+	heap.Push(&w.queue, e)
+}
+
+// ends gives the endpoints in use, in a fixed order.
+func (w *World) ends() []*End {
+	var list []*End
+	for _, n := range w.nodes {
+		for _, p := range n.peers {
+			if p != nil && p.end != nil && !n.dead {
+				list = append(list, p.end)
+			}
+		}
+	}
+	return list
 }
 
 // Run lets the world go on until time end, or until done says so after an event. It reports whether done did.
@@ -117,6 +145,16 @@ func (w *World) Run(end time.Duration, done func() bool) bool {
 	for len(w.queue) > 0 && w.queue[0].at <= end {
 		e := heap.Pop(&w.queue).(event)
 		w.now = e.at
+		if n := e.node; n != nil {
+			if n.dead {
+				continue
+			}
+			if n.thaw > w.now {
+				e.at = n.thaw
+				w.push(e)
+				continue
+			}
+		}
 		w.steps++
 		w.hash(uint64(e.at))
 		w.hashText(e.tag)

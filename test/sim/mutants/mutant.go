@@ -24,7 +24,9 @@ const (
 	cancelFile    = "endpoint/session/cancel.go"
 	controlFile   = "endpoint/session/control.go"
 	deliverFile   = "endpoint/session/deliver.go"
+	epochFile     = "endpoint/session/epoch.go"
 	fillFile      = "endpoint/session/fill.go"
+	handshakeFile = "endpoint/session/handshake.go"
 	getFile       = "endpoint/session/get.go"
 	laneFile      = "endpoint/session/lane.go"
 	messageFile   = "endpoint/session/message.go"
@@ -44,5 +46,5 @@ const (
 // mutants is the whole list.
 func mutants() []mutant {
 	return slices.Concat(countMutants, retireMutants, orderMutants, cancelMutants, memoryMutants, getMutants, healthMutants,
-		oneSidedMutants)
+		oneSidedMutants, epochMutants)
 }

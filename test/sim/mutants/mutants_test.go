@@ -17,7 +17,6 @@ const everything = "RAILYARD_MUTANTS"
 
 // elsewhere are the rules that no code of session, rma or health can break, and where they are tested.
 var elsewhere = map[string]string{
-	"8":  "the handshake is the endpoint's",
 	"10": "a bug in the endpoint's actor is the endpoint's",
 	"19": "TLS is the transport's",
 	"22": "that the queue pair is destroyed is the transport's; that the session waits for it is rule 20",
