@@ -24,7 +24,7 @@ func (idleConn) Unacked() (int, bool) { return 0, false }
 func TestAQuestionForAKeyIsRefused(t *testing.T) {
 	g := newGround(t, railtest.KindPipe, 1)
 	node := launch(t, g, g.near)
-	e, err := node.create("peer:1", false, func(*Endpoint) {})
+	e, err := node.create(t.Context(), "peer:1", false, func(*Endpoint) {})
 	require.NoError(t, err)
 	region := node.register(t, 1<<20, rma.RemoteWrite)
 	mine := &link{e: e, g: e.s.Lane(0).AttachOneSided(0, 3, &carrier{e: e, generation: 3, conn: idleConn{}})}
