@@ -56,15 +56,18 @@ type Config struct {
 	// CancelWait bounds the wait for the verdict on a canceled operation where the context is the
 	// one that was canceled. 0: 5 s.
 	CancelWait time.Duration
-	// SendWait is how long a plain Send waits for room in the peer's window; after that the message
-	// is a dead letter whose cause is rma.ErrWindowFull. 0: 5 s.
+	// SendWait is how long a plain Send waits for room in the peer's window, or for its target to
+	// process something where that has its share of the window; after that the message is a dead
+	// letter whose cause is rma.ErrWindowFull. Of Sends to one target that give up one after the
+	// other each waits half as long as the one before, 10 ms at least. 0: 5 s.
 	SendWait time.Duration
 	// Health sets the heartbeats of rails; zero fields are its own defaults.
 	Health rail.HealthConfig
 
 	// MaxMessage is the largest message that this node takes, in bytes. 0: 64 MiB.
 	MaxMessage uint64
-	// Window is how many bytes of messages a peer may have under way to this node: at least
+	// Window is how many bytes of messages a peer may have under way to this node, until its actors
+	// have processed them: at least
 	// MaxMessage * 5/4 + 128 KiB. 0: that, or 64 MiB where that is more.
 	Window uint64
 	// MaxOpen bounds the open operations to one peer, 1048576 at most. 0: 262144.

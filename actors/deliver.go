@@ -39,9 +39,7 @@ func (n *Node) Deliver(from *endpoint.Endpoint, d *session.Delivery) {
 				zap.ByteString("stack", debug.Stack()))
 			n.refuse(from, d, &rail.PanicError{Value: value})
 		}
-		if d.Cost > 0 {
-			from.Consumed(d.Cost)
-		}
+		n.giveBack(from, d)
 	}()
 	if err := n.deliver(from, d); err != nil {
 		n.refuse(from, d, err)
@@ -66,7 +64,10 @@ func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
 	if err != nil {
 		return err
 	}
-	target := n.localPID(d.Target.S)
+	target, l := n.admit(from, d)
+	if l != nil {
+		defer l.posted()
+	}
 	if isFuture(target.Id) {
 		n.futures.answered(target.Id)
 	}
@@ -77,6 +78,33 @@ func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
 	n.system.Root.Send(target,
 		&actor.MessageEnvelope{Header: headers, Message: message, Sender: n.senderOfDelivery(d)})
 	return nil
+}
+
+// admit gives the PID that a message goes to, and the inlet that has noted what it costs of the window: that comes back when
+// the actor has processed it. No inlet: it goes to no actor's mailbox.
+func (n *Node) admit(from *endpoint.Endpoint, d *session.Delivery) (*actor.PID, *inlet) {
+	if l := n.inlet(from, d.Target); l != nil {
+		if g, ok := l.take(d.Cost); ok {
+			d.Cost = 0
+			l.in.give(l, g)
+			return l.pid, l
+		}
+	}
+	return n.localPID(d.Target.S), nil
+}
+
+// giveBack gives at once back what a message has cost that no actor is to process.
+func (n *Node) giveBack(from *endpoint.Endpoint, d *session.Delivery) {
+	if d.Cost == 0 {
+		return
+	}
+	if d.Target != nil {
+		if l := n.inlet(from, d.Target); l != nil {
+			l.in.give(l, l.pass(d.Cost))
+			return
+		}
+	}
+	from.Consumed(d.Cost)
 }
 
 func (n *Node) senderOfDelivery(d *session.Delivery) *actor.PID {
@@ -139,6 +167,7 @@ func (n *Node) EndpointDown(e *endpoint.Endpoint, _ error) {
 	n.watches.down(e)
 	n.futures.down(e)
 	n.watched.down(e)
+	n.inflows.Delete(e)
 }
 
 // Marshal implements endpoint.Host.

@@ -30,6 +30,7 @@
 //
 //   - config.go, node.go: settings, start and end of a node;
 //   - process.go, serial.go, peer.go: the way out; deliver.go: the way in;
+//   - inlet.go, inflow.go: what actors have not processed yet; mailbox.go: how that is seen;
 //   - letters.go: what becomes of messages that do not arrive;
 //   - watch.go, watched.go, futures.go: who is told when a peer ends;
 //   - package endpoint: handshakes, routes, the endpoint actor; endpoint/session: the protocol, pure;
@@ -51,8 +52,9 @@
 //     the process.
 //   - Delivery never waits. Subscribers of the EventStream, mailboxes, and actors on a synchronized
 //     dispatcher run in a connection's reader: whoever blocks there stalls that rail.
-//   - A plain Send waits while the peer's window is full, Config.SendWait at most: that is how a slow
-//     receiver slows its senders, also from inside Receive.
+//   - A message takes room of the window until its actor has processed it, and no actor takes all of
+//     it: that is how a slow actor slows those who send to it, and nobody else.
+//   - A plain Send waits for room, Config.SendWait at most, also from inside Receive.
 //   - Each watch ends in one Terminated at most; with its peer at the latest.
 //
 // Owner: the application owns the actor system and the Node; Node.Shutdown ends all that Start

@@ -234,38 +234,6 @@ func TestAMessageOverTheLimit(t *testing.T) {
 	require.NoError(t, e.Err())
 }
 
-// Two actors flood each other from inside Receive, through windows that hold little more than one
-// message.
-func TestSendsFromReceiveDoNotDeadlock(t *testing.T) {
-	const rounds = 500
-	small := func(c *Config) { c.MaxMessage, c.Window = 64<<10, 64<<10*5/4+128<<10 }
-	a, b := node(t, small), node(t, small)
-	done := make(chan int, 2)
-	flood := func(self testNode, peer *actor.PID) actor.ReceiveFunc {
-		got := 0
-		return func(ctx actor.Context) {
-			switch ctx.Message().(type) {
-			case *wrapperspb.BoolValue:
-				for range rounds {
-					ctx.Send(peer, wrapperspb.Bytes(make([]byte, 16<<10)))
-				}
-			case *wrapperspb.BytesValue:
-				if got++; got == rounds {
-					done <- got
-				}
-			}
-		}
-	}
-	pidA, err := a.sys.Root.SpawnNamed(actor.PropsFromFunc(flood(a, b.at("flood"))), "flood")
-	require.NoError(t, err)
-	pidB, err := b.sys.Root.SpawnNamed(actor.PropsFromFunc(flood(b, a.at("flood"))), "flood")
-	require.NoError(t, err)
-	a.sys.Root.Send(pidA, wrapperspb.Bool(true))
-	b.sys.Root.Send(pidB, wrapperspb.Bool(true))
-	require.Equal(t, rounds, next(t, done, "all that one was sent"))
-	require.Equal(t, rounds, next(t, done, "all that the other was sent"))
-}
-
 func TestPoisonAndStop(t *testing.T) {
 	a, b := node(t), node(t)
 	for name, end := range map[string]func(pid *actor.PID) error{

@@ -24,6 +24,9 @@ var ErrSystemInUse = errors.New("this actor system has a node already, or had on
 // ErrNoTarget: a PID that names nobody.
 var ErrNoTarget = errors.New("the target PID is nil or has no id: give the PID of an actor")
 
+// ErrProtoactor: flow control looks into protoactor's actors, and does not find there what it knows.
+var ErrProtoactor = errors.New("this version of protoactor-go has been changed inside: use the one in this module's go.mod")
+
 // protoactorLocal is the address of PIDs made before the system had one.
 const protoactorLocal = "nonhost"
 
@@ -48,6 +51,9 @@ type Node struct {
 	peers    sync.Map // *peer by address
 	targets  *cache[string, *actor.PID]
 	senders  *cache[string, *actor.PID]
+	inflows  sync.Map      // *inflow by *endpoint.Endpoint
+	looking  atomic.Bool   // a goroutine looks at them
+	ended    chan struct{} // closed when the network side has ended
 	watches  watches
 	watched  watched
 	futures  futures
@@ -80,6 +86,9 @@ func Start(system *actor.ActorSystem, cfg Config) (*Node, error) {
 	if system == nil {
 		return nil, refused("system", nil, "give the actor system that is to be reached: actor.NewActorSystem()")
 	}
+	if errInside != nil {
+		return nil, errInside
+	}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -102,7 +111,7 @@ func Start(system *actor.ActorSystem, cfg Config) (*Node, error) {
 func newNode(system *actor.ActorSystem, cfg Config) *Node {
 	n := &Node{
 		system: system, cfg: cfg, log: cfg.Logger, events: rail.NewEvents(), codec: newCodec(),
-		started: make(chan struct{}), local: make(map[string]struct{}),
+		started: make(chan struct{}), ended: make(chan struct{}), local: make(map[string]struct{}),
 		targets: newCache[string, *actor.PID](maxLocalTargets), senders: newCache[string, *actor.PID](maxSenders),
 	}
 	n.watches = watches{node: n, byName: make(map[watchName][]*watch), sweepAt: minSweep}
@@ -128,7 +137,7 @@ func (n *Node) open() error {
 		System: n.system, Host: n, Kinds: kinds, Bindings: n.cfg.Rails, Name: n.cfg.Name, Advertise: n.cfg.Advertise,
 		Secret: n.cfg.Secret, Policy: n.cfg.Policy, OutageLimit: n.cfg.OutageLimit, CancelWait: n.cfg.CancelWait,
 		Health: n.cfg.Health, Session: n.cfg.session(), MaxPeers: n.cfg.MaxPeers, MaxRegions: n.cfg.MaxRegions,
-		Logger: n.log, Events: n.events, RailProps: n.cfg.RailProps, TransportProps: n.cfg.TransportProps,
+		Logger: n.log, Events: n.events, RailProps: n.cfg.RailProps, TransportProps: n.cfg.TransportProps, Shares: true,
 	})
 	if err != nil {
 		registry.Address = before
@@ -281,6 +290,7 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.workMu.Lock()
 	n.stopping = true
 	n.workMu.Unlock()
+	close(n.ended)
 	n.work.Wait()
 	n.events.Close()
 	n.log.Info("node stopped", zap.String("address", n.address), zap.Error(err))

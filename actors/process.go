@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -24,6 +25,9 @@ type process struct {
 	peer   *peer
 	id     string
 	target *endpoint.Ref
+
+	// givenUp counts the plain Sends in a row that have found no room within their time.
+	givenUp atomic.Uint32
 
 	lastType   atomic.Pointer[typeRef]
 	lastSender atomic.Pointer[senderRef]
@@ -106,9 +110,23 @@ func (p *process) send(l letter) error {
 		return err
 	}
 	n := p.peer.node
-	ctx, done := context.WithTimeout(n.ctx, n.cfg.SendWait)
+	ctx, done := context.WithTimeout(n.ctx, p.patience(n.cfg.SendWait))
 	defer done()
-	return p.peer.route.Send(ctx, &o.Outgoing)
+	if err = p.peer.route.Send(ctx, &o.Outgoing); errors.Is(err, rma.ErrWindowFull) {
+		p.givenUp.Add(1)
+	} else if err == nil {
+		p.givenUp.Store(0)
+	}
+	return err
+}
+
+// leastPatience is how long a plain Send waits at least, unless SendWait is less.
+const leastPatience = 10 * time.Millisecond
+
+// patience halves with each Send in a row that has found no room: two actors that wait for each other inside Receive are
+// free again after about twice SendWait, however much they still want to send.
+func (p *process) patience(sendWait time.Duration) time.Duration {
+	return max(sendWait>>min(p.givenUp.Load(), 30), min(sendWait, leastPatience))
 }
 
 // sendWithin is a Send that waits for room until ctx ends.

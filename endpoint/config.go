@@ -51,6 +51,9 @@ type Config struct {
 	Events     *rail.Events
 	// Links says when a local card's carrier comes or goes; nil: netlink.
 	Links rail.LinkSource
+	// Shares: the host says by Endpoint.Processed what each target has processed, so that no target takes all of a window.
+	// Both ends of a session have it, or neither.
+	Shares bool
 	// RailProps and TransportProps let users add middleware; they may be nil.
 	RailProps, TransportProps func(*actor.Props) *actor.Props
 }
@@ -83,6 +86,8 @@ type Outgoing struct {
 	Payload []byte
 	// Address is the peer's, where the message comes back (Host.Undelivered).
 	Address string
+	// waited: it was admitted before there was an endpoint; its target's share does not hold it up again.
+	waited bool
 }
 
 // Ref is a name in messages to one route; it remembers its number in the session in use.

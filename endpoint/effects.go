@@ -142,6 +142,9 @@ func (e *Endpoint) laneUp(f *session.Effect) {
 // undelivered gives a message back that nobody will send again.
 func (e *Endpoint) undelivered(f *session.Effect) {
 	m := f.Message
+	if m.Target.S == toldTarget {
+		return // who was to hear it has lost its session as well
+	}
 	out := &Outgoing{Target: NewRef(m.Target.S), Type: NewRef(m.Type.S), System: m.System,
 		Headers: m.Headers, Payload: m.Payload, Address: e.address}
 	if m.Sender != nil {

@@ -35,9 +35,14 @@ type Endpoint struct {
 	// Owner: the endpoint actor's turn; they outlive its restart.
 	asked map[asker]*operation
 
+	// Inlets are the host's records of the targets of this peer's messages, by their names. The endpoint does not look at
+	// them.
+	Inlets sync.Map
+
 	mu sync.Mutex
 	// Owner of the rest: mu.
 	s           *session.Session
+	shares      shares
 	spare       []session.Effect
 	opener      bool
 	id          [wire.SessionSize]byte

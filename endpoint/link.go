@@ -79,6 +79,10 @@ func (e *Endpoint) deliver(d *session.Delivery) {
 				Cause: &rail.PanicError{Value: value}})
 		}
 	}()
+	if d.System && d.Target.String() == toldTarget {
+		e.told(d.Payload)
+		return
+	}
 	e.m.cfg.Host.Deliver(e, d)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -324,6 +325,13 @@ func (m *Manager) all() []*Endpoint {
 	for _, e := range m.peers {
 		list = append(list, e)
 	}
+	return list
+}
+
+// Endpoints gives the endpoints that live, in the order of their addresses.
+func (m *Manager) Endpoints() []*Endpoint {
+	list := m.all()
+	slices.SortFunc(list, func(a, b *Endpoint) int { return strings.Compare(a.address, b.address) })
 	return list
 }
 

@@ -89,7 +89,7 @@ func (e *Endpoint) send(m *Outgoing) error {
 		System: m.System, Headers: m.Headers, Payload: m.Payload}
 	now := e.m.now()
 	idle := e.working(now)
-	err := e.s.Send(now, &msg)
+	err := e.sendShared(now, &msg, m.waited)
 	e.release()
 	e.probe(idle)
 	return err
@@ -139,13 +139,13 @@ func (r *Route) enqueue(m *Outgoing) error {
 	}
 	defer r.mu.Unlock()
 	size := cost(m)
-	if r.bytes+size > cfg.Window {
+	if r.bytes > 0 && r.bytes+size > cfg.Window/2 { // the other half is for whom they are not for
 		return fmt.Errorf("%d bytes of messages wait for a connection to %s: %w", r.bytes, r.address, rma.ErrWindowFull)
 	}
 	kept := *m
 	kept.Payload = append([]byte(nil), m.Payload...)
 	kept.Headers = append([]byte(nil), m.Headers...)
-	kept.Address = r.address
+	kept.Address, kept.waited = r.address, true
 	r.waiting = append(r.waiting, &kept)
 	r.bytes += size
 	if !r.resolving {

@@ -366,6 +366,15 @@ func (s *Session) Room(payload, headers int) bool {
 	return s.closed != nil || s.reserved+cost(payload, headers) <= s.granted
 }
 
+// Free is how many bytes of messages, with what each costs besides, would find room now.
+func (s *Session) Free() uint64 { return s.granted - min(s.granted, s.reserved) }
+
+// PeerWindow is how many bytes of messages the peer lets us have under way.
+func (s *Session) PeerWindow() uint64 { return s.cfg.PeerWindow }
+
+// AwaitRoom has the next grant say that there is room, as if a message had been refused.
+func (s *Session) AwaitRoom() { s.starved = true }
+
 // creditIn takes over a grant of the peer's: an absolute total.
 func (s *Session) creditIn(total uint64) {
 	if total <= s.granted {

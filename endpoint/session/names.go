@@ -19,6 +19,9 @@ func (n *Name) String() string {
 	return n.S
 }
 
+// Interned tells whether the name has a number, so that both ends keep one record of it.
+func (n *Name) Interned() bool { return n.slot != 0 }
+
 // names is a bounded set of interned names.
 type names struct {
 	byString map[string]*Name
