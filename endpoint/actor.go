@@ -176,6 +176,9 @@ func (a *endpointActor) begin(o *operation) {
 	var idle []*actor.PID
 	e.locked(func(now time.Duration) {
 		idle = e.working(now)
+		if o.reply == nil { // it came by hand
+			e.handed--
+		}
 		e.s.Start(now, &o.s)
 	})
 	e.probe(idle)

@@ -60,9 +60,12 @@ type Endpoint struct {
 	armed       time.Duration // when timer fires; 0: not armed
 	// parting is why the endpoint is about to end: no new work; goodbye is being said. ended: it has ended.
 	parting, ended error
-	lastWork       time.Duration // when the application last asked for something
-	lastFailure    error
-	pending        map[pendingKey]*link // joined, and not yet attached
+	// leaving: the node shuts down, and takes no new operation. handed counts those taken before that the session does not have yet.
+	leaving     bool
+	handed      int
+	lastWork    time.Duration // when the application last asked for something
+	lastFailure error
+	pending     map[pendingKey]*link // joined, and not yet attached
 
 	up   chan struct{} // closed when the first rail is up
 	down chan struct{} // closed when it has ended
@@ -322,6 +325,24 @@ func (e *Endpoint) submit(message any) bool {
 	e.mu.Unlock()
 	e.root.Send(e.pid, message)
 	return true
+}
+
+// hand gives an operation to the actor. What it takes, a shutdown that begins now waits for.
+func (e *Endpoint) hand(o *operation) error {
+	e.mu.Lock()
+	err := e.over()
+	if err == nil && e.leaving {
+		err = rma.ErrShutdown
+	}
+	if err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	e.starting.Add(1)
+	e.handed++
+	e.mu.Unlock()
+	e.root.Send(e.pid, o)
+	return nil
 }
 
 // wakeAll closes the channel that some wait on, and makes the next one.

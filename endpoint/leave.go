@@ -20,9 +20,13 @@ var errUnheard = errors.New("nothing is heard of the peer, so that nobody can sa
 // leave drains one endpoint, says goodbye, and ends it.
 func (e *Endpoint) leave(ctx context.Context) error {
 	e.mu.Lock()
-	e.s.Leave()
-	e.release()
-	err := e.drain(ctx)
+	e.leaving = true
+	e.mu.Unlock()
+	err := e.poll(ctx, func() bool { return e.handed == 0 })
+	e.locked(func(time.Duration) { e.s.Leave() })
+	if err == nil {
+		err = e.drain(ctx)
+	}
 	if err != nil {
 		err = fmt.Errorf("shutting down with work open to %s: %w", e.address, err)
 	}

@@ -88,8 +88,8 @@ func (e *Endpoint) newOperationSafely(c rma.OpConfig) (o *operation, err error) 
 // start makes an operation and sends it to the endpoint's actor.
 func (e *Endpoint) start(c rma.OpConfig) *rma.Op {
 	o, err := e.newOperation(c)
-	if err == nil && !e.submit(o) {
-		err = e.Err()
+	if err == nil {
+		err = e.hand(o)
 	}
 	if err != nil {
 		o.Complete(&rma.OpError{Op: opNames[c.Kind], Err: err})

@@ -41,20 +41,25 @@ func (m *mine) lay(p *actor.Props) *actor.Props {
 
 // inEndpoints lays the mine in the endpoints' actors: those that the node's actor spawns.
 func (m *mine) inEndpoints(c *Config) {
-	laying := func(next actor.SpawnFunc) actor.SpawnFunc {
+	inEndpoints(c, m.lay)
+}
+
+// inEndpoints changes the props of the endpoints' actors.
+func inEndpoints(c *Config, change func(*actor.Props) *actor.Props) {
+	changing := func(next actor.SpawnFunc) actor.SpawnFunc {
 		return func(s *actor.ActorSystem, id string, p *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
-			return next(s, id, m.lay(p), parent)
+			return next(s, id, change(p), parent)
 		}
 	}
-	m.atRoot(c, "railyard-", func(p *actor.Props) *actor.Props { return p.Configure(actor.WithSpawnMiddleware(laying)) })
+	atRoot(c, "railyard-", func(p *actor.Props) *actor.Props { return p.Configure(actor.WithSpawnMiddleware(changing)) })
 }
 
 // inNode lays it in the node's actor, inDevices in the one that watches cards.
-func (m *mine) inNode(c *Config)    { m.atRoot(c, "railyard-$", m.lay) }
-func (m *mine) inDevices(c *Config) { m.atRoot(c, "railyard-devices-", m.lay) }
+func (m *mine) inNode(c *Config)    { atRoot(c, "railyard-$", m.lay) }
+func (m *mine) inDevices(c *Config) { atRoot(c, "railyard-devices-", m.lay) }
 
 // atRoot changes the props of the root actor with the prefix of a name.
-func (m *mine) atRoot(c *Config, prefix string, change func(*actor.Props) *actor.Props) {
+func atRoot(c *Config, prefix string, change func(*actor.Props) *actor.Props) {
 	devices := "railyard-devices-"
 	c.System.Root.WithSpawnMiddleware(func(next actor.SpawnFunc) actor.SpawnFunc {
 		return func(s *actor.ActorSystem, id string, p *actor.Props, parent actor.SpawnerContext) (*actor.PID, error) {
@@ -87,7 +92,7 @@ func bustle(bd *bed, mine, theirs *chores) {
 		other := bd.b.register(bd.t, 8<<20, rma.RemoteWrite)
 		given, err := bd.ab.newOperation(rma.OpConfig{Kind: rma.PutOp, Key: other.Key(), Data: make([]byte, 8<<20)})
 		require.NoError(bd.t, err)
-		if bd.ab.submit(given) { // as by a Cancel whose context ends before the peer has answered
+		if bd.ab.hand(given) == nil { // as by a Cancel whose context ends before the peer has answered
 			mine.handles = append(mine.handles, &given.Op)
 			bd.ab.submit(&abandon{o: given})
 		}

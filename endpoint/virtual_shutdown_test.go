@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 
 	"railyard/rail/railtest"
@@ -280,4 +281,41 @@ func TestShutdownBesideOneOfThePeer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An operation that the endpoint's actor has not come to yet was accepted: Shutdown waits for it, and takes no other.
+func TestShutdownWaitsForWhatTheActorHasNotSeen(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		hold, held := make(chan struct{}), false
+		bd := virtualBed(t, bedSpec{a: func(c *Config) {
+			inEndpoints(c, func(p *actor.Props) *actor.Props {
+				return p.Configure(actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+					return func(ctx actor.ReceiverContext, env *actor.MessageEnvelope) {
+						if _, is := env.Message.(*operation); is && !held {
+							held = true
+							<-hold
+						}
+						next(ctx, env)
+					}
+				}))
+			})
+		}})
+		region := bd.b.register(t, 3, rma.RemoteWrite)
+		first := make(chan *rma.Op)
+		go func() { first <- bd.ab.StartPut(region.Key(), 0, []byte{1}) }()
+		pass(time.Millisecond)
+		second := bd.ab.StartPut(region.Key(), 1, []byte{2})
+		left := make(chan error)
+		go func() {
+			_, err := bd.a.leaves(t, time.Minute)
+			left <- err
+		}()
+		pass(time.Second)
+		require.ErrorIs(t, bd.ab.StartPut(region.Key(), 2, []byte{3}).Err(), rma.ErrShutdown)
+		close(hold)
+		require.NoError(t, (<-first).Wait(context.Background()))
+		require.NoError(t, second.Wait(context.Background()))
+		require.NoError(t, <-left)
+		require.Equal(t, []byte{1, 2, 0}, region.Bytes())
+	})
 }
