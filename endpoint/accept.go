@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -41,13 +42,24 @@ func (m *Manager) listen(l rail.Listener) {
 		}
 		m.track(func() {
 			defer m.dismiss(conn)
-			if err := m.serve(conn); err != nil {
+			if err := safely(func() error { return m.serve(conn) }); err != nil {
 				conn.Kill()
 				conn.Close()
 				m.report(conn, err)
 			}
 		})
 	}
+}
+
+// safely calls f; a panic of it, a bug in a transport or of ours, becomes its error. It is for goroutines that no
+// supervisor watches: a panic there would end the process.
+func safely(f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &rail.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return f()
 }
 
 // admit counts a connection whose handshake is not done. Beyond the bound the oldest one makes room: a peer is done in

@@ -286,7 +286,11 @@ func (m *Manager) identify(ctx context.Context, address string) (node string, bi
 	for _, i := range m.bindingsFor(address) {
 		b := m.bindings[i]
 		try, done := context.WithTimeout(ctx, 2*time.Second)
-		node, err := m.ask(try, b, address)
+		var node string
+		err := safely(func() (err error) {
+			node, err = m.ask(try, b, address)
+			return err
+		})
 		done()
 		if err == nil {
 			return node, i, nil

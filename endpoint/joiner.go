@@ -90,9 +90,23 @@ func (j joiner) Lost(id wire.RailID, g wire.Generation, cause error) {
 	}
 	e.mu.Lock()
 	e.dropPending(id, g)
-	if gen := e.find(id, g); gen != nil {
+	gen := e.find(id, g)
+	if gen != nil {
 		e.s.Lost(e.m.now(), gen, cause)
 	}
+	open := gen != nil && !gen.IsQuiet()
+	e.release()
+	if open {
+		e.m.track(func() { e.breakOff(gen, cause) })
+	}
+}
+
+// breakOff closes what a lost connection has left open between two calls of its link: a bug in it must not keep operations
+// waiting for the end of a socket call that nobody makes.
+func (e *Endpoint) breakOff(gen *session.Generation, cause error) {
+	gen.User.(*carrier).conn.Close() // from here on no call of its is in progress
+	e.mu.Lock()
+	gen.BreakOff(e.m.now(), cause)
 	e.release()
 }
 

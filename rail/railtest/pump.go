@@ -67,8 +67,7 @@ func (c *Conn) readOnce() (state, error) {
 	n := 0
 	var failed error
 	if leased {
-		n, failed = c.in.take(s.First, s.Then)
-		s.Release()
+		n, failed = c.take(s)
 	}
 	if err := c.link.Got(s, n); err != nil {
 		return ended, err
@@ -83,6 +82,12 @@ func (c *Conn) readOnce() (state, error) {
 	default:
 		return more, nil
 	}
+}
+
+// take reads into a leased plan, and gives the lease back whatever happens.
+func (c *Conn) take(s *rma.Scatter) (int, error) {
+	defer s.Release()
+	return c.in.take(s.First, s.Then)
 }
 
 // writeLoop is the writer goroutine.
@@ -117,6 +122,7 @@ func (c *Conn) writeAll() state {
 	defer c.writing.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
+			c.gather.Release()
 			c.failWrite(&rail.PanicError{Value: v, Stack: debug.Stack()})
 		}
 	}()

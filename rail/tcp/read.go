@@ -90,7 +90,6 @@ func (c *Conn) readOnce(fd uintptr) step {
 	room := len(in.plan.First)+len(in.plan.Then) > 0
 	if room && in.plan.Acquire() {
 		n, errno = in.read(fd)
-		in.plan.Release()
 	}
 	if in.err = c.link.Got(&in.plan, n); in.err != nil {
 		return leave
@@ -110,8 +109,10 @@ func (c *Conn) readOnce(fd uintptr) step {
 	return leave
 }
 
-// read makes one call into the acquired plan: First up to maxRead, and Then only if all of First is named.
+// read makes one call into the acquired plan: First up to maxRead, and Then only if all of First is named. The lease ends
+// with it, whatever happens: one that nobody gives back would hold up Revoke for ever.
 func (in *inbound) read(fd uintptr) (int, syscall.Errno) {
+	defer in.plan.Release()
 	iov := in.iov[:0]
 	first := in.plan.First
 	if len(first) > maxRead {

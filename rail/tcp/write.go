@@ -142,6 +142,7 @@ func (out *outbound) send(fd uintptr) (n, offered int, errno syscall.Errno) {
 // recoverWrite turns a panic of the link into the end of the connection. It must be deferred directly.
 func (c *Conn) recoverWrite() {
 	if v := recover(); v != nil {
+		c.out.plan.Release() // a lease that nobody gives back would hold up Revoke for ever
 		c.failWrite(over, &rail.PanicError{Value: v, Stack: debug.Stack()})
 	}
 }
