@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -56,6 +57,11 @@ func TestOnlyCardsThatReachTheOtherHostAreChosen(t *testing.T) {
 		return errors.Join(netlink.LinkSetMaster(port, bridge), give("docker0", "172.17.0.1/16"), give("tun9", "10.1.1.1/24"))
 	}))
 	why := usable(t, l)
+	// A card that was just switched on takes a moment to find its carrier.
+	for end := time.Now().Add(10 * time.Second); (why["rail0"] != "used" || why["rail1"] != "used") && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		why = usable(t, l)
+	}
 	require.Equal(t, "used", why["rail0"])
 	require.Equal(t, "used", why["rail1"])
 	require.Contains(t, why["docker0"], "bridge")
