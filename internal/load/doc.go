@@ -1,4 +1,4 @@
-// Package load is the demo's traffic, which checks itself. Two sides run the same code, one on each node: each
+// Package load is the traffic of the demo and of chaos, which checks itself. Two sides run the same code, one on each node: each
 // sends numbered messages to the other's sinks, puts checksummed bytes into the other's memory, takes some puts
 // back and has some keys revoked, and checks what the other one does.
 //
@@ -23,5 +23,5 @@
 // Start reading at Counters (what is promised), then Side.
 package load
 
-//go:generate go build -o ../../../../bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
-//go:generate protoc -I../../../.. --plugin=protoc-gen-go=../../../../bin/protoc-gen-go --go_out=../../../.. --go_opt=module=railyard cmd/railyard/internal/load/load.proto
+//go:generate go build -o ../../bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
+//go:generate protoc -I../.. --plugin=protoc-gen-go=../../bin/protoc-gen-go --go_out=../.. --go_opt=module=railyard internal/load/load.proto

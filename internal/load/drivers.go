@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"railyard/cmd/railyard/internal/sabotage"
 	"railyard/rma"
 )
 
@@ -20,6 +19,9 @@ const (
 	// fillEvery is how often something is sent for nobody, under sabotage.
 	fillEvery = 10 * time.Millisecond
 )
+
+// FillerPut is the size in bytes of a put for nobody.
+const FillerPut = Scratch
 
 // nap waits. False: the driver is to end.
 func nap(ctx context.Context, d time.Duration) bool {
@@ -232,7 +234,7 @@ func (p *putter) ended(id uint64, place Place, size int, err error) {
 // fill sends for nobody.
 func (s *Side) fill(ctx context.Context) {
 	rng := rand.New(rand.NewPCG(s.config.Seed, 5000))
-	data := make([]byte, sabotage.FillerPut)
+	data := make([]byte, FillerPut)
 	for n := 0; nap(ctx, fillEvery); n++ {
 		s.system.Root.Send(s.other(fmt.Sprintf("sink-%d", n%s.config.Pairs)), &Filler{Padding: padding(rng)})
 		s.mu.Lock()

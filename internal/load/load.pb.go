@@ -2,7 +2,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: cmd/railyard/internal/load/load.proto
+// source: internal/load/load.proto
 
 package load
 
@@ -34,7 +34,7 @@ type Numbered struct {
 
 func (x *Numbered) Reset() {
 	*x = Numbered{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[0]
+	mi := &file_internal_load_load_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -46,7 +46,7 @@ func (x *Numbered) String() string {
 func (*Numbered) ProtoMessage() {}
 
 func (x *Numbered) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[0]
+	mi := &file_internal_load_load_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -59,7 +59,7 @@ func (x *Numbered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Numbered.ProtoReflect.Descriptor instead.
 func (*Numbered) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{0}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Numbered) GetPair() uint32 {
@@ -100,7 +100,7 @@ type Filler struct {
 
 func (x *Filler) Reset() {
 	*x = Filler{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[1]
+	mi := &file_internal_load_load_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -112,7 +112,7 @@ func (x *Filler) String() string {
 func (*Filler) ProtoMessage() {}
 
 func (x *Filler) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[1]
+	mi := &file_internal_load_load_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -125,7 +125,7 @@ func (x *Filler) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filler.ProtoReflect.Descriptor instead.
 func (*Filler) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{1}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Filler) GetPadding() []byte {
@@ -145,7 +145,7 @@ type Plots struct {
 
 func (x *Plots) Reset() {
 	*x = Plots{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[2]
+	mi := &file_internal_load_load_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -157,7 +157,7 @@ func (x *Plots) String() string {
 func (*Plots) ProtoMessage() {}
 
 func (x *Plots) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[2]
+	mi := &file_internal_load_load_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -170,7 +170,7 @@ func (x *Plots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plots.ProtoReflect.Descriptor instead.
 func (*Plots) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{2}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Plots) GetPlots() []*Plot {
@@ -192,7 +192,7 @@ type Plot struct {
 
 func (x *Plot) Reset() {
 	*x = Plot{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[3]
+	mi := &file_internal_load_load_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -204,7 +204,7 @@ func (x *Plot) String() string {
 func (*Plot) ProtoMessage() {}
 
 func (x *Plot) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[3]
+	mi := &file_internal_load_load_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -217,7 +217,7 @@ func (x *Plot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plot.ProtoReflect.Descriptor instead.
 func (*Plot) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{3}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Plot) GetSlot() uint32 {
@@ -256,7 +256,7 @@ type Landed struct {
 
 func (x *Landed) Reset() {
 	*x = Landed{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[4]
+	mi := &file_internal_load_load_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -268,7 +268,7 @@ func (x *Landed) String() string {
 func (*Landed) ProtoMessage() {}
 
 func (x *Landed) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[4]
+	mi := &file_internal_load_load_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -281,7 +281,7 @@ func (x *Landed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Landed.ProtoReflect.Descriptor instead.
 func (*Landed) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{4}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Landed) GetPut() uint64 {
@@ -339,7 +339,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[5]
+	mi := &file_internal_load_load_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -351,7 +351,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[5]
+	mi := &file_internal_load_load_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -364,7 +364,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{5}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Checked) GetPut() uint64 {
@@ -409,7 +409,7 @@ type TookBack struct {
 
 func (x *TookBack) Reset() {
 	*x = TookBack{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[6]
+	mi := &file_internal_load_load_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -421,7 +421,7 @@ func (x *TookBack) String() string {
 func (*TookBack) ProtoMessage() {}
 
 func (x *TookBack) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[6]
+	mi := &file_internal_load_load_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -434,7 +434,7 @@ func (x *TookBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TookBack.ProtoReflect.Descriptor instead.
 func (*TookBack) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{6}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TookBack) GetPut() uint64 {
@@ -483,7 +483,7 @@ type Revoke struct {
 
 func (x *Revoke) Reset() {
 	*x = Revoke{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[7]
+	mi := &file_internal_load_load_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +495,7 @@ func (x *Revoke) String() string {
 func (*Revoke) ProtoMessage() {}
 
 func (x *Revoke) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[7]
+	mi := &file_internal_load_load_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +508,7 @@ func (x *Revoke) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revoke.ProtoReflect.Descriptor instead.
 func (*Revoke) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{7}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Revoke) GetSlot() uint32 {
@@ -536,7 +536,7 @@ type Full struct {
 
 func (x *Full) Reset() {
 	*x = Full{}
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[8]
+	mi := &file_internal_load_load_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +548,7 @@ func (x *Full) String() string {
 func (*Full) ProtoMessage() {}
 
 func (x *Full) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_load_load_proto_msgTypes[8]
+	mi := &file_internal_load_load_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +561,7 @@ func (x *Full) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Full.ProtoReflect.Descriptor instead.
 func (*Full) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_load_load_proto_rawDescGZIP(), []int{8}
+	return file_internal_load_load_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Full) GetSlot() uint32 {
@@ -578,11 +578,11 @@ func (x *Full) GetLife() uint64 {
 	return 0
 }
 
-var File_cmd_railyard_internal_load_load_proto protoreflect.FileDescriptor
+var File_internal_load_load_proto protoreflect.FileDescriptor
 
-const file_cmd_railyard_internal_load_load_proto_rawDesc = "" +
+const file_internal_load_load_proto_rawDesc = "" +
 	"\n" +
-	"%cmd/railyard/internal/load/load.proto\x12\rrailyard.load\"f\n" +
+	"\x18internal/load/load.proto\x12\rrailyard.load\"f\n" +
 	"\bNumbered\x12\x12\n" +
 	"\x04pair\x18\x01 \x01(\rR\x04pair\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x10\n" +
@@ -619,22 +619,22 @@ const file_cmd_railyard_internal_load_load_proto_rawDesc = "" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\".\n" +
 	"\x04Full\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\rR\x04slot\x12\x12\n" +
-	"\x04life\x18\x02 \x01(\x04R\x04lifeB%Z#railyard/cmd/railyard/internal/loadb\x06proto3"
+	"\x04life\x18\x02 \x01(\x04R\x04lifeB\x18Z\x16railyard/internal/loadb\x06proto3"
 
 var (
-	file_cmd_railyard_internal_load_load_proto_rawDescOnce sync.Once
-	file_cmd_railyard_internal_load_load_proto_rawDescData []byte
+	file_internal_load_load_proto_rawDescOnce sync.Once
+	file_internal_load_load_proto_rawDescData []byte
 )
 
-func file_cmd_railyard_internal_load_load_proto_rawDescGZIP() []byte {
-	file_cmd_railyard_internal_load_load_proto_rawDescOnce.Do(func() {
-		file_cmd_railyard_internal_load_load_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_cmd_railyard_internal_load_load_proto_rawDesc), len(file_cmd_railyard_internal_load_load_proto_rawDesc)))
+func file_internal_load_load_proto_rawDescGZIP() []byte {
+	file_internal_load_load_proto_rawDescOnce.Do(func() {
+		file_internal_load_load_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_internal_load_load_proto_rawDesc), len(file_internal_load_load_proto_rawDesc)))
 	})
-	return file_cmd_railyard_internal_load_load_proto_rawDescData
+	return file_internal_load_load_proto_rawDescData
 }
 
-var file_cmd_railyard_internal_load_load_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
-var file_cmd_railyard_internal_load_load_proto_goTypes = []any{
+var file_internal_load_load_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_internal_load_load_proto_goTypes = []any{
 	(*Numbered)(nil), // 0: railyard.load.Numbered
 	(*Filler)(nil),   // 1: railyard.load.Filler
 	(*Plots)(nil),    // 2: railyard.load.Plots
@@ -645,7 +645,7 @@ var file_cmd_railyard_internal_load_load_proto_goTypes = []any{
 	(*Revoke)(nil),   // 7: railyard.load.Revoke
 	(*Full)(nil),     // 8: railyard.load.Full
 }
-var file_cmd_railyard_internal_load_load_proto_depIdxs = []int32{
+var file_internal_load_load_proto_depIdxs = []int32{
 	3, // 0: railyard.load.Plots.plots:type_name -> railyard.load.Plot
 	1, // [1:1] is the sub-list for method output_type
 	1, // [1:1] is the sub-list for method input_type
@@ -654,26 +654,26 @@ var file_cmd_railyard_internal_load_load_proto_depIdxs = []int32{
 	0, // [0:1] is the sub-list for field type_name
 }
 
-func init() { file_cmd_railyard_internal_load_load_proto_init() }
-func file_cmd_railyard_internal_load_load_proto_init() {
-	if File_cmd_railyard_internal_load_load_proto != nil {
+func init() { file_internal_load_load_proto_init() }
+func file_internal_load_load_proto_init() {
+	if File_internal_load_load_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cmd_railyard_internal_load_load_proto_rawDesc), len(file_cmd_railyard_internal_load_load_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_load_load_proto_rawDesc), len(file_internal_load_load_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
-		GoTypes:           file_cmd_railyard_internal_load_load_proto_goTypes,
-		DependencyIndexes: file_cmd_railyard_internal_load_load_proto_depIdxs,
-		MessageInfos:      file_cmd_railyard_internal_load_load_proto_msgTypes,
+		GoTypes:           file_internal_load_load_proto_goTypes,
+		DependencyIndexes: file_internal_load_load_proto_depIdxs,
+		MessageInfos:      file_internal_load_load_proto_msgTypes,
 	}.Build()
-	File_cmd_railyard_internal_load_load_proto = out.File
-	file_cmd_railyard_internal_load_load_proto_goTypes = nil
-	file_cmd_railyard_internal_load_load_proto_depIdxs = nil
+	File_internal_load_load_proto = out.File
+	file_internal_load_load_proto_goTypes = nil
+	file_internal_load_load_proto_depIdxs = nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"railyard/cmd/railyard/internal/clock"
+	"railyard/internal/clock"
 	"railyard/rma"
 )
 

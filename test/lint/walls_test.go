@@ -48,6 +48,8 @@ var testModules = []string{"github.com/stretchr/testify", "go.uber.org/goleak", 
 // programs import what users can import, and the modules named. Their own internal packages are theirs.
 var programs = map[string]wall{
 	"cmd": {modules: []string{protoactor, protobuf, zap, xsys, netlink, cobra}},
+	// What several programs share: no user can import it.
+	"internal": {own: []string{"rma"}, modules: []string{protoactor, protobuf, xsys}},
 	// An example shows what an application does: it has no business in the protocol.
 	"examples": {own: []string{"actors", "endpoint", "rail", "rma", "supervision"}, modules: []string{protoactor, protobuf, zap}},
 }
@@ -106,7 +108,7 @@ func allowed(s *source, w wall, name string) bool {
 		// The tool may use all of the library that users see, and its own packages.
 		_, library := library[own]
 		inner := own == "wire" || own == "endpoint/session" || own == "rail/railtest"
-		return s.in("cmd") && (strings.HasPrefix(own, "cmd/") || library && !inner)
+		return s.in("cmd") && (below(own, "cmd") || below(own, "internal") || library && !inner)
 	}
 	for _, m := range w.modules {
 		if below(name, m) {

@@ -10,9 +10,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"railyard/actors"
-	"railyard/cmd/railyard/internal/clock"
-	"railyard/cmd/railyard/internal/load"
 	"railyard/endpoint"
+	"railyard/internal/clock"
+	"railyard/internal/load"
 	"railyard/rail"
 )
 

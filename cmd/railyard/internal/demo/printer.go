@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"railyard/cmd/railyard/internal/clock"
-	"railyard/cmd/railyard/internal/load"
+	"railyard/internal/clock"
+	"railyard/internal/load"
 	"railyard/rail"
 )
 

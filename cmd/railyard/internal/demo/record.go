@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"railyard/cmd/railyard/internal/cable"
-	"railyard/cmd/railyard/internal/load"
 	"railyard/cmd/railyard/internal/units"
+	"railyard/internal/load"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"railyard/cmd/railyard/internal/cable"
-	"railyard/cmd/railyard/internal/load"
+	"railyard/internal/load"
 )
 
 const ms = time.Millisecond

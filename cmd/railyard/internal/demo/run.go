@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"railyard/cmd/railyard/internal/cable"
-	"railyard/cmd/railyard/internal/clock"
-	"railyard/cmd/railyard/internal/load"
 	"railyard/cmd/railyard/internal/sabotage"
 	"railyard/cmd/railyard/internal/script"
+	"railyard/internal/clock"
+	"railyard/internal/load"
 	"railyard/rail"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"railyard/cmd/railyard/internal/cable"
-	"railyard/cmd/railyard/internal/clock"
 	"railyard/cmd/railyard/internal/script"
+	"railyard/internal/clock"
 )
 
 // busyWait is how long a cut waits for the cable to have bytes in flight.

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"railyard/cmd/railyard/internal/cable"
-	"railyard/cmd/railyard/internal/clock"
 	"railyard/cmd/railyard/internal/script"
+	"railyard/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

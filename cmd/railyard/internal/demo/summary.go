@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"railyard/cmd/railyard/internal/load"
 	"railyard/cmd/railyard/internal/units"
+	"railyard/internal/load"
 )
 
 // Summary is the last line of a run.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"railyard/cmd/railyard/internal/cable"
+	"railyard/internal/load"
 )
 
 // Kind is the promise that is broken.
@@ -47,8 +48,8 @@ func Parse(name string) (Kind, error) {
 	return None, fmt.Errorf("%w %q; there are %s", ErrKind, name, strings.Join(kinds[1:], ", "))
 }
 
-// FillerPut is the size in bytes of a put for nobody.
-const FillerPut = 64
+// FillerPut is the size in bytes of a put for nobody, which the load makes.
+const FillerPut = load.FillerPut
 
 // Config of a Saboteur.
 type Config struct {
