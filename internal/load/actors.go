@@ -15,6 +15,7 @@ type (
 	opened struct{ plots *Plots } // the other side can be told of the memory
 	tick   struct{}
 	finish struct{}
+	forgo  struct{} // what the other side had under way will not be told of
 )
 
 // lookEvery is how often the target looks whether a slot's time is over.
@@ -58,6 +59,10 @@ func (k *sink) Receive(ctx actor.Context) {
 	s.counters.Delivered += k.ledger.Delivered - before.Delivered
 	s.counters.Doubled += k.ledger.Doubled - before.Doubled
 	s.counters.Reordered += k.ledger.Reordered - before.Reordered
+	s.holes += (k.ledger.next - before.next) - (k.ledger.Delivered - before.Delivered)
+	if s.config.Arrived != nil {
+		s.config.Arrived(k.pair, k.ledger.next)
+	}
 	switch arrival {
 	case InOrder, Ahead:
 	case Reordered:
@@ -107,6 +112,9 @@ func (a *targetActor) Receive(ctx actor.Context) {
 		for _, p := range plots {
 			ctx.Send(s.other("initiator"), p)
 		}
+	case forgo:
+		t.Forgo()
+		defer ctx.Respond(forgo{})
 	case finish:
 		t.Finish()
 		defer ctx.Respond(finish{})

@@ -13,6 +13,8 @@ type Counters struct {
 	Completed uint64 `json:"completed"`
 	Canceled  uint64 `json:"canceled"`
 	Revoked   uint64 `json:"revoked"`
+	// Unknown are the puts of which nobody can say any more what became of them: the other node died (Config.Mortal).
+	Unknown uint64 `json:"unknown,omitempty"`
 	// Checked are the completed puts whose bytes the target has seen, or could not because of a revoke.
 	Checked uint64 `json:"checked"`
 	// PutBytes are the bytes of the completed puts.
@@ -29,7 +31,7 @@ func (c Counters) Add(o Counters) Counters {
 		Sent: c.Sent + o.Sent, Delivered: c.Delivered + o.Delivered,
 		Doubled: c.Doubled + o.Doubled, Reordered: c.Reordered + o.Reordered,
 		Puts: c.Puts + o.Puts, Completed: c.Completed + o.Completed,
-		Canceled: c.Canceled + o.Canceled, Revoked: c.Revoked + o.Revoked,
+		Canceled: c.Canceled + o.Canceled, Revoked: c.Revoked + o.Revoked, Unknown: c.Unknown + o.Unknown,
 		Checked: c.Checked + o.Checked, PutBytes: c.PutBytes + o.PutBytes,
 		Corrupted: c.Corrupted + o.Corrupted, LateWrites: c.LateWrites + o.LateWrites,
 		EndpointErrors: c.EndpointErrors + o.EndpointErrors,

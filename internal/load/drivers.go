@@ -51,6 +51,7 @@ func (s *Side) send(ctx context.Context, pair int) {
 			m.Sum = sumOf(m)
 			s.mu.Lock()
 			s.counters.Sent++
+			s.sent[pair] = sent
 			s.mu.Unlock()
 			s.system.Root.RequestWithCustomSender(target, m, source)
 		}
@@ -187,7 +188,7 @@ func (p *putter) one(data []byte, place Place, fate fate) {
 func (p *putter) cancel(op *rma.Op) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.side.config.CancelWait)
 	defer cancel()
-	if err := op.Cancel(ctx); err != nil {
+	if err := op.Cancel(ctx); err != nil && !p.side.excused(err) {
 		p.side.Fault("a put could not be canceled: %v", err)
 	}
 }
@@ -215,6 +216,8 @@ func (p *putter) ended(id uint64, place Place, size int, err error) {
 		c.Canceled++
 	case errors.Is(err, rma.ErrRevoked):
 		c.Revoked++
+	case s.excused(err):
+		c.Unknown++
 	default:
 		c.EndpointErrors++
 		s.noteLocked("put %d of %d bytes failed: %v", id, size, err)

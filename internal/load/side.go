@@ -23,7 +23,7 @@ type Memory interface {
 	Register(buf []byte, rights rma.Rights) (*rma.Region, error)
 }
 
-// Config of a Side. All fields must be set, except Filler.
+// Config of a Side. All fields must be set, except Filler, Mortal and Arrived.
 type Config struct {
 	Name      string // of this side; its actors' names begin with it
 	OtherName string // of the other side
@@ -41,8 +41,12 @@ type Config struct {
 	CancelWait  time.Duration // how long a cancel may take
 	Watch       time.Duration // how long memory that was given back is watched before it is used again
 	Filler      bool          // send messages and puts for nobody, for sabotage
-	Seed        uint64
-	Now         func() time.Duration
+	// Mortal: the other node may die. What is open then has an unknown outcome, which is counted and is no fault.
+	Mortal bool
+	// Arrived is told of each message's number when it has come, one after the other; nil: nobody is.
+	Arrived func(pair int, sequence uint64)
+	Seed    uint64
+	Now     func() time.Duration
 }
 
 // minPut is the size in bytes of the smallest put.
@@ -94,6 +98,9 @@ type Side struct {
 	pending  map[uint64]Place // puts whose end the target does not know yet
 	lastPut  uint64
 	quiet    bool
+	holes    uint64            // numbers that have not come though later ones have
+	sent     []uint64          // by pair, the last number
+	reported []map[uint64]bool // by pair, the numbers reported as not, or perhaps not, delivered; true: surely not
 	notes    []string
 }
 
@@ -106,7 +113,7 @@ func NewSide(system *actor.ActorSystem, memory Memory, config Config) (*Side, er
 	s := &Side{
 		config: config, system: system,
 		layout:  NewLayout(config.Slots, uint64(config.SlotSize-Scratch)),
-		pending: map[uint64]Place{},
+		pending: map[uint64]Place{}, sent: make([]uint64, config.Pairs), reported: make([]map[uint64]bool, config.Pairs),
 	}
 	all, err := memory.Alloc(config.Slots * config.SlotSize)
 	if err != nil {

@@ -148,6 +148,15 @@ func (t *Target) Due(now time.Duration) ([]*Plot, error) {
 	return plots, nil
 }
 
+// Forgo paints over what puts that will never be told of have left: their initiator is dead, and so is its endpoint. From the
+// moment it returns nothing may land.
+func (t *Target) Forgo() {
+	for i := range t.slots {
+		s := &t.slots[i]
+		s.look(func() { s.ground.Sweep() })
+	}
+}
+
 // Finish looks at every slot, when no put is under way any more.
 func (t *Target) Finish() {
 	for i := range t.slots {

@@ -24,6 +24,7 @@ type Process struct {
 type Command struct {
 	Path           string
 	Args           []string
+	Stdin          io.Reader // nil: nothing to read
 	Stdout, Stderr io.Writer
 }
 
@@ -36,7 +37,7 @@ var ErrClosed = errors.New("lab: it has been closed")
 // Start runs a command on a host.
 func (l *Lab) Start(s Side, c Command) (*Process, error) {
 	p := &Process{command: exec.Command(c.Path, c.Args...), ended: make(chan struct{})}
-	p.command.Stdout, p.command.Stderr = c.Stdout, c.Stderr
+	p.command.Stdin, p.command.Stdout, p.command.Stderr = c.Stdin, c.Stdout, c.Stderr
 	// The host's thread starts it, and lives as long as the lab: if this process dies, so does the child.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	l.mu.Lock()
