@@ -74,7 +74,8 @@ func (b *books) clean(name string, ends [2]ending) {
 	}
 	for _, e := range ends {
 		if e.Ended+e.Told > 0 {
-			b.fail("%s: at %s the endpoint ended %d times and the watcher was told %d times though nobody died", name, e.who, e.Ended, e.Told)
+			b.fail("%s: at %s the endpoint ended %d times and the watcher was told %d times though nobody died", name, e.who, e.Ended,
+				e.Told)
 		}
 		b.remarks(name, e.Report.Notes)
 	}
@@ -95,7 +96,8 @@ func (b *books) orphan(name string, e ending) {
 		b.fail("%s: of %d puts of the survivor %s %d ended", name, c.Puts, e.who, ended)
 	}
 	if p.Holes+p.Lies > 0 {
-		b.fail("%s: at the survivor %s %d messages were skipped, and %d that were reported as not delivered had come", name, e.who, p.Holes, p.Lies)
+		b.fail("%s: at the survivor %s %d messages were skipped, and %d that were reported as not delivered had come", name, e.who, p.Holes,
+			p.Lies)
 	}
 	if e.Ended != 1 || e.Told != 1 {
 		b.fail("%s: the survivor %s was told of the end of the endpoint %d times, its watcher %d times", name, e.who, e.Ended, e.Told)
@@ -120,8 +122,8 @@ func (b *books) orphan(name string, e ending) {
 // silence looks at what never came and was not reported: it went to a successor, or was in a mailbox that nobody read any more.
 func (b *books) silence() {
 	if p := b.Parting; p.Silent > b.Strays+uint64(b.Orphans)*mostSilent {
-		b.fail("%d messages to nodes that died neither came nor were reported; %d strays at their successors, and %d for each of %d deaths, "+
-			"would be no wonder", p.Silent, b.Strays, mostSilent, b.Orphans)
+		b.fail("%d messages to nodes that died neither came nor were reported; %d strays at their successors, and %d for each of %d "+
+			"deaths, would be no wonder", p.Silent, b.Strays, mostSilent, b.Orphans)
 		b.Lost += p.Silent - b.Strays
 	}
 }

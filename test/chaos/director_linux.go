@@ -97,7 +97,8 @@ func (d *director) run(ctx context.Context) (err error) {
 
 // bear starts a node's process. A card may just have no address: then it is tried again.
 func (d *director) bear(ctx context.Context, n *actorNode) error {
-	s := setup{Name: n.name, Secret: d.secret, Seed: d.seed*1000 + uint64(n.number), PutRate: d.rate / float64(2*len(pairsOf(d.options.nodes)))}
+	s := setup{Name: n.name, Secret: d.secret, Seed: d.seed*1000 + uint64(n.number),
+		PutRate: d.rate / float64(2*len(pairsOf(d.options.nodes)))}
 	side := lab.Side(n.number % 2)
 	for i := range d.rails {
 		s.Rails = append(s.Rails, fmt.Sprintf("%s:%d", d.lab.Address(side, i), firstPort+n.number))

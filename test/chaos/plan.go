@@ -37,10 +37,10 @@ type act struct {
 }
 
 func (a act) String() string {
-	switch a.do {
-	case cutRail:
+	switch {
+	case a.do == cutRail:
 		return fmt.Sprintf("%6.2f s cut rail %d: %s at %s", a.at.Seconds(), a.rail, a.cut.Kind, a.cut.Where)
-	case healRail:
+	case a.do == healRail:
 		return fmt.Sprintf("%6.2f s heal rail %d", a.at.Seconds(), a.rail)
 	}
 	return fmt.Sprintf("%6.2f s %s node %d", a.at.Seconds(), a.do, a.node)
@@ -107,16 +107,16 @@ func anyCut(rng *rand.Rand, w world) lab.Cut {
 		kinds = []lab.Kind{lab.BlackHole, lab.OneWay, lab.Reset, lab.SwallowedReset, lab.Loss, lab.Delay}
 	}
 	c := lab.Cut{Kind: kinds[rng.IntN(len(kinds))], Where: lab.Side(rng.IntN(2))}
-	switch c.Kind {
-	case lab.Loss:
+	switch k := c.Kind; {
+	case k == lab.Loss:
 		c.Percent = 1 + 39*rng.Float64()
-	case lab.Slow:
+	case k == lab.Slow:
 		c.Rate = int64(float64(w.rate) * (0.005 + 0.2*rng.Float64()))
-	case lab.Delay:
+	case k == lab.Delay:
 		c.Delay = between(rng, time.Millisecond, 200*time.Millisecond)
-	case lab.Flap:
+	case k == lab.Flap:
 		c.Down, c.Up = between(rng, 20*time.Millisecond, 500*time.Millisecond), between(rng, 20*time.Millisecond, 500*time.Millisecond)
-	case lab.Narrow:
+	case k == lab.Narrow:
 		c.MTU = 600 + rng.IntN(800)
 	}
 	return c
