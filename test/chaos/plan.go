@@ -37,13 +37,14 @@ type act struct {
 }
 
 func (a act) String() string {
-	switch {
-	case a.do == cutRail:
+	switch a.do {
+	case cutRail:
 		return fmt.Sprintf("%6.2f s cut rail %d: %s at %s", a.at.Seconds(), a.rail, a.cut.Kind, a.cut.Where)
-	case a.do == healRail:
+	case healRail:
 		return fmt.Sprintf("%6.2f s heal rail %d", a.at.Seconds(), a.rail)
+	default:
+		return fmt.Sprintf("%6.2f s %s node %d", a.at.Seconds(), a.do, a.node)
 	}
-	return fmt.Sprintf("%6.2f s %s node %d", a.at.Seconds(), a.do, a.node)
 }
 
 // world is what scripts are for.
@@ -107,17 +108,18 @@ func anyCut(rng *rand.Rand, w world) lab.Cut {
 		kinds = []lab.Kind{lab.BlackHole, lab.OneWay, lab.Reset, lab.SwallowedReset, lab.Loss, lab.Delay}
 	}
 	c := lab.Cut{Kind: kinds[rng.IntN(len(kinds))], Where: lab.Side(rng.IntN(2))}
-	switch k := c.Kind; {
-	case k == lab.Loss:
+	switch c.Kind {
+	case lab.Loss:
 		c.Percent = 1 + 39*rng.Float64()
-	case k == lab.Slow:
+	case lab.Slow:
 		c.Rate = int64(float64(w.rate) * (0.005 + 0.2*rng.Float64()))
-	case k == lab.Delay:
+	case lab.Delay:
 		c.Delay = between(rng, time.Millisecond, 200*time.Millisecond)
-	case k == lab.Flap:
+	case lab.Flap:
 		c.Down, c.Up = between(rng, 20*time.Millisecond, 500*time.Millisecond), between(rng, 20*time.Millisecond, 500*time.Millisecond)
-	case k == lab.Narrow:
+	case lab.Narrow:
 		c.MTU = 600 + rng.IntN(800)
+	default: // the others have no measure
 	}
 	return c
 }
