@@ -23,6 +23,9 @@ const (
 	DefaultCancelWait  = 5 * time.Second
 	DefaultSendWait    = 5 * time.Second
 	DefaultMaxMessage  = 64 << 20
+
+	DefaultStreamWindow = 4 << 20
+	DefaultMaxStreams   = 4096
 )
 
 // ErrConfig is wrapped by every error of Start about a Config. The text names the field and its
@@ -74,6 +77,11 @@ type Config struct {
 	MaxOpen int
 	// MaxRegions bounds the registered regions. 0: 1048576.
 	MaxRegions int
+	// StreamWindow is how many bytes of one stream (Node.Listen) wait here to be read, and the size of the memory
+	// that is registered for a stream once large writes come: 64 KiB to 1 GiB. 0: 4 MiB.
+	StreamWindow uint64
+	// MaxStreams bounds the open streams that peers have dialed. 0: 4096.
+	MaxStreams int
 	// MaxPeers bounds the endpoints of this node. 0: 4096.
 	MaxPeers int
 
@@ -160,10 +168,20 @@ func (c *Config) checkLimits() error {
 	for _, n := range []struct {
 		field string
 		value int
-	}{{"MaxOpen", c.MaxOpen}, {"MaxRegions", c.MaxRegions}, {"MaxPeers", c.MaxPeers}} {
+	}{{"MaxOpen", c.MaxOpen}, {"MaxRegions", c.MaxRegions}, {"MaxPeers", c.MaxPeers}, {"MaxStreams", c.MaxStreams}} {
 		if n.value < 0 {
 			return refused(n.field, n.value, "give a positive number, or 0 for the default")
 		}
+	}
+	if c.MaxStreams == 0 {
+		c.MaxStreams = DefaultMaxStreams
+	}
+	if c.StreamWindow == 0 {
+		c.StreamWindow = DefaultStreamWindow
+	}
+	if c.StreamWindow < leastStreamWindow || c.StreamWindow > maxStreamWindow {
+		return refused("StreamWindow", c.StreamWindow,
+			fmt.Sprintf("from %d to %d bytes, or 0 for the default", leastStreamWindow, maxStreamWindow))
 	}
 	if c.MaxMessage == 0 {
 		c.MaxMessage = DefaultMaxMessage

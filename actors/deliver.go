@@ -51,6 +51,12 @@ func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
 		return ErrBadMessage
 	}
 	if strings.HasPrefix(d.Target.S, reservedPrefix) {
+		if isStream(d.Target.S) {
+			if err := n.streams.deliver(from, d); err != nil {
+				n.refuseFrame(from, d, err)
+			}
+			return nil
+		}
 		return fmt.Errorf("%s: %w", d.Target, ErrReserved)
 	}
 	message, err := n.codec.decode(d.Type.S, d.Payload)
@@ -162,18 +168,22 @@ func (n *Node) refuse(from *endpoint.Endpoint, d *session.Delivery, cause error)
 func (n *Node) EndpointUp(*endpoint.Endpoint) {}
 
 // EndpointDown implements endpoint.Host.
-func (n *Node) EndpointDown(e *endpoint.Endpoint, _ error) {
+func (n *Node) EndpointDown(e *endpoint.Endpoint, cause error) {
 	n.awaitStart()
 	n.watches.down(e)
 	n.futures.down(e)
 	n.watched.down(e)
 	n.inflows.Delete(e)
+	n.streams.down(e, cause)
 }
 
 // Marshal implements endpoint.Host.
 func (n *Node) Marshal(pid rma.PID, message any) (*endpoint.Outgoing, error) {
 	if pid == nil || pid.GetId() == "" {
 		return nil, fmt.Errorf("notify: %w", ErrNoTarget)
+	}
+	if f, ok := message.(*frame); ok {
+		return f.notify(pid.GetId()), nil
 	}
 	l := letterOf(message)
 	o := new(outgoing)

@@ -63,6 +63,9 @@ func (n *Node) undelivered(target *actor.PID, l letter, cause error) {
 // Undelivered implements endpoint.Host: a message that was taken, and that nobody will send again.
 func (n *Node) Undelivered(_ *endpoint.Endpoint, m *endpoint.Outgoing, err error) {
 	n.awaitStart()
+	if isStream(m.Target.S) {
+		return // both ends learn that the endpoint has ended
+	}
 	target := actor.NewPID(m.Address, m.Target.S)
 	message, errDecode := n.codec.decode(m.Type.S, m.Payload)
 	if errDecode != nil {

@@ -54,6 +54,7 @@ type Node struct {
 	inflows  sync.Map      // *inflow by *endpoint.Endpoint
 	looking  atomic.Bool   // a goroutine looks at them
 	ended    chan struct{} // closed when the network side has ended
+	streams  streams
 	watches  watches
 	watched  watched
 	futures  futures
@@ -114,6 +115,7 @@ func newNode(system *actor.ActorSystem, cfg Config) *Node {
 		started: make(chan struct{}), ended: make(chan struct{}), local: make(map[string]struct{}),
 		targets: newCache[string, *actor.PID](maxLocalTargets), senders: newCache[string, *actor.PID](maxSenders),
 	}
+	n.streams = streams{node: n, listeners: make(map[string]*listener), byID: make(map[uint64]*stream), accepted: make(map[uint64]bool)}
 	n.watches = watches{node: n, byName: make(map[watchName][]*watch), sweepAt: minSweep}
 	n.watched = watched{node: n, by: make(map[string]map[watchedPair]*endpoint.Endpoint)}
 	n.futures = futures{node: n, waiting: make(map[string]waiting), sweepAt: minSweep}
@@ -286,6 +288,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 
 func (n *Node) shutdown(ctx context.Context) error {
 	n.cancel()
+	n.streams.shutdown()
 	err := n.manager().Shutdown(ctx)
 	n.workMu.Lock()
 	n.stopping = true

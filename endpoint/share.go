@@ -66,6 +66,15 @@ func (e *Endpoint) sendShared(now time.Duration, m *session.Message, waited bool
 	return e.counted(err)
 }
 
+// TrySend sends in this epoch, without waiting. The error is the endpoint's where it has ended.
+func (e *Endpoint) TrySend(m *Outgoing) error {
+	err := e.send(m)
+	if errors.Is(err, errEnded) {
+		return fmt.Errorf("message to %s: %w", m.Target.S, e.Err())
+	}
+	return err
+}
+
 // counted notes for Flow that a message found no room. Called with the lock held.
 func (e *Endpoint) counted(err error) error {
 	if err != nil && errors.Is(err, rma.ErrWindowFull) {
