@@ -31,6 +31,7 @@
 //   - config.go, node.go: settings, start and end of a node;
 //   - process.go, serial.go, peer.go: the way out; deliver.go: the way in;
 //   - inlet.go, inflow.go: what actors have not processed yet; mailbox.go: how that is seen;
+//   - listener.go, stream.go: streams of bytes, as net.Listener and net.Conn;
 //   - letters.go: what becomes of messages that do not arrive;
 //   - watch.go, watched.go, futures.go: who is told when a peer ends;
 //   - package endpoint: handshakes, routes, the endpoint actor; endpoint/session: the protocol, pure;

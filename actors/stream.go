@@ -57,7 +57,7 @@ type stream struct {
 	failed  error // ends both directions
 	out     sender
 	in      receiver
-	// opened: the other end is known; refused is why there is none.
+	// opened: the other end is known; from then on target, to and typ do not change.
 	opened bool
 	target string
 	to     *endpoint.Ref

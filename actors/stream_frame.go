@@ -92,7 +92,7 @@ func parseFrame(b []byte) (frame, error) {
 	return f, nil
 }
 
-// Marshal of a frame behind a put: see Node.Marshal.
+// notify makes the message that carries the frame.
 func (f *frame) notify(target string) *endpoint.Outgoing {
 	return &endpoint.Outgoing{Target: endpoint.NewRefOnce(target), Type: endpoint.NewRef(streamType),
 		Payload: f.append(make([]byte, 0, maxFrameHead))}
