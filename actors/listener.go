@@ -296,7 +296,7 @@ func (t *streams) open(from *endpoint.Endpoint, service string, f *frame) error 
 	if f.kind != frameOpen {
 		return fmt.Errorf("%w: a frame of kind %d for a listener", ErrStreamProtocol, f.kind)
 	}
-	code := uint64(0)
+	var code uint64
 	t.mu.Lock()
 	l := t.listeners[service]
 	t.mu.Unlock()

@@ -96,7 +96,7 @@ func (s *stream) tell(f *frame) { _ = s.send(f) }
 // Read implements net.Conn.
 func (s *stream) Read(b []byte) (int, error) {
 	n, err := s.read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // it is made by read itself
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = s.opError("read", err)
 	}
 	return n, err

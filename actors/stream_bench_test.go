@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -71,7 +72,7 @@ func copyLoop(b *testing.B, w, r net.Conn, size int) {
 		buf := make([]byte, 1<<20)
 		for {
 			if _, err := r.Read(buf); err != nil {
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					panic(err)
 				}
 				return
