@@ -170,21 +170,14 @@ func (g *Generation) cancelIn(f wire.Cancel) error {
 	}
 	t := s.tombs[f.Op]
 	if t == nil {
+		t = &tombstone{marks: f.Marks}
+		s.awaitReads(g, f.Op, t)
+		if s.passed(t) { // a Cancel that was said again, and comes late: nothing is to be kept of it
+			s.sayVerdict(f.Op, t)
+			return nil
+		}
 		if len(s.tombs) >= s.cfg.PeerMaxOpen {
 			return protocolError("more than %d canceled operations", s.cfg.PeerMaxOpen)
-		}
-		t = &tombstone{marks: f.Marks}
-		for _, l := range s.lanes {
-			if l == nil {
-				continue
-			}
-			for _, other := range l.gens {
-				if other.reading && other.land.left > 0 && other.land.kind == wire.KindChunk &&
-					other.land.id == f.Op && other != g {
-					t.waits++
-					other.awaited = append(other.awaited, f.Op)
-				}
-			}
 		}
 		s.tombs[f.Op] = t
 	}
@@ -193,6 +186,22 @@ func (g *Generation) cancelIn(f wire.Cancel) error {
 		s.sayVerdict(f.Op, t)
 	}
 	return nil
+}
+
+// awaitReads has a tombstone wait for the read calls that are in progress on the operation's memory. On the generation from
+// that its Cancel came on there is none.
+func (s *Session) awaitReads(from *Generation, id wire.OpID, t *tombstone) {
+	for _, l := range s.lanes {
+		if l == nil {
+			continue
+		}
+		for _, g := range l.gens {
+			if g.reading && g.land.left > 0 && g.land.kind == wire.KindChunk && g.land.id == id && g != from {
+				t.waits++
+				g.awaited = append(g.awaited, id)
+			}
+		}
+	}
 }
 
 func (s *Session) sayVerdict(id wire.OpID, t *tombstone) {

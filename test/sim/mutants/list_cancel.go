@@ -19,12 +19,12 @@ var cancelMutants = []mutant{
 	{name: "cancel-lists-one-lane", rule: "14", profile: "cancels", bug: "Cancel names the last frame of the operation on one lane only",
 		edits: []edit{{cancelFile, `last > 0 && !g.settled {`, `last > 0 && !g.settled && !(«on» && len(c.marks) > 0) {`}}},
 	{name: "verdict-inside-read", rule: "14", profile: "late-cancels", bug: "the verdict goes out while a read call writes into the memory",
-		edits: []edit{{targetFile, `					t.waits++
-					other.awaited = append(other.awaited, f.Op)
-`, `					if !«on» {
-						t.waits++
-						other.awaited = append(other.awaited, f.Op)
-					}
+		edits: []edit{{targetFile, `				t.waits++
+				g.awaited = append(g.awaited, id)
+`, `				if !«on» {
+					t.waits++
+					g.awaited = append(g.awaited, id)
+				}
 `}}},
 	{name: "tombstone-not-checked-between-reads", rule: "14", profile: "cancels", bug: "the rest of a canceled chunk lands",
 		edits: []edit{{receiveFile, `		if g.s.tombs[l.id] != nil {
