@@ -36,9 +36,14 @@ var ErrConfig = errors.New("node settings refused")
 // is a documented default. Bad values are refused by Start, never corrected. It is not changed
 // after Start.
 type Config struct {
-	// Rails are the local cards that carry this node, one binding each: rail.TCP("10.0.0.1:7400").
+	// Rails are the local cards that carry this node, one binding each: rail.TCP("10.0.0.1:7400") for
+	// an address, rail.Card("eth1", 7400) for whatever address a card has.
 	// Empty: every usable card that is found, each at a port that the system chooses; loopback,
 	// where there is none. A node that others are to find by a known address names its rails.
+	//
+	// Cards that are found or named are followed while the node runs: one that comes up joins, one
+	// that is away for a minute ends (its rails, at both ends) until it is back. An address that is
+	// named is kept however long it is away.
 	Rails []rail.Binding
 	// Name is shown in logs and dashboards. Empty: the node's address.
 	Name string
@@ -116,13 +121,6 @@ func (c Config) withDefaults() (Config, error) {
 		if err := checkAdvertise(c.Advertise); err != nil {
 			return c, err
 		}
-	}
-	if len(c.Rails) == 0 {
-		found, err := discover()
-		if err != nil {
-			return c, err
-		}
-		c.Rails = found
 	}
 	return c, c.checkRails()
 }

@@ -169,12 +169,15 @@ func (c *Config) knownAddress() (string, bool) {
 	if c.Advertise != "" {
 		return c.Advertise, true
 	}
+	if len(c.Rails) == 0 {
+		return "", false
+	}
 	first := c.Rails[0]
 	if first.Advertise != "" {
 		return first.Advertise, true
 	}
 	ap, err := netip.ParseAddrPort(first.Address)
-	return first.Address, err == nil && ap.Port() != 0
+	return first.Address, err == nil && ap.Port() != 0 // not that of a card by its name
 }
 
 // manager gives the network side, for which it waits while Start is still at it.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -114,18 +113,6 @@ func (n testNode) inboxAddress(t *testing.T) string {
 }
 
 func TestRailsAreDiscovered(t *testing.T) {
-	prefix := netip.MustParsePrefix("10.1.2.3/24")
-	devices := []rail.Device{
-		{Name: "eth0", Usable: true, Addresses: []netip.Prefix{prefix, netip.MustParsePrefix("10.9.9.9/24")}},
-		{Name: "docker0", Addresses: []netip.Prefix{netip.MustParsePrefix("172.17.0.1/16")}},
-		{Name: "eth1", Usable: true},
-	}
-	found := bindingsOf(devices)
-	require.Len(t, found, 1)
-	require.Equal(t, "10.1.2.3:0", found[0].Address)
-	require.NoError(t, rail.ValidateBindings(found))
-	require.Equal(t, []rail.Binding{rail.TCP("127.0.0.1:0")}, bindingsOf(devices[1:]), "loopback, where there is nothing else")
-
 	n, err := Start(quietSystem(), Config{})
 	require.NoError(t, err, "the zero Config is usable")
 	require.NotEmpty(t, n.Address())

@@ -19,8 +19,8 @@ import (
 	"railyard/wire"
 )
 
-// listen takes connections at one binding until the listener closes.
-func (m *Manager) listen(l rail.Listener) {
+// listen takes connections at one device until the listener closes. device is its address as peers are told.
+func (m *Manager) listen(l rail.Listener, device string) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -42,7 +42,7 @@ func (m *Manager) listen(l rail.Listener) {
 		}
 		m.track(func() {
 			defer m.dismiss(conn)
-			if err := safely(func() error { return m.serve(conn) }); err != nil {
+			if err := safely(func() error { return m.serve(conn, device) }); err != nil {
 				conn.Kill()
 				conn.Close()
 				m.report(conn, err)
@@ -117,7 +117,7 @@ func (m *Manager) report(conn rail.Conn, err error) {
 }
 
 // serve is the acceptor's handshake. Nothing changes before the dialer has echoed our nonce and proved the secret.
-func (m *Manager) serve(conn rail.Conn) error {
+func (m *Manager) serve(conn rail.Conn, device string) error {
 	if err := conn.SetDeadline(time.Now().Add(m.cfg.HandshakeTimeout)); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (m *Manager) serve(conn rail.Conn) error {
 	if !session.Echoes(c, h) {
 		return errors.New("its hello does not echo the challenge: it is old, or forged")
 	}
-	a := &acceptance{m: m, c: c, h: h, conn: conn, greeted: greeted}
+	a := &acceptance{m: m, c: c, h: h, conn: conn, device: device, greeted: greeted}
 	return a.run(ctx)
 }
 
@@ -153,8 +153,10 @@ type acceptance struct {
 	c    *wire.Challenge
 	h    *wire.Hello
 	conn rail.Conn
-	key  []byte
-	e    *Endpoint
+	// device is where it came in.
+	device string
+	key    []byte
+	e      *Endpoint
 	// greeted is when we challenged it. The hello proves that its sender lived after that, and no more.
 	greeted time.Duration
 }
@@ -367,13 +369,15 @@ func (a *acceptance) answer() error {
 	e.mu.Lock()
 	union, err := e.s.ExchangeFenced(e.m.now(), list)
 	cfg := e.s.Config()
+	local := e.m.cards.current.Load()
+	e.toldSerial = max(e.toldSerial, local.serial)
 	e.release()
 	if err != nil {
 		return err
 	}
 	answer := &wire.Answer{
 		Code: wire.RefusalCode_OK, Node: a.m.address, Incarnation: a.m.incarnation[:], Name: a.m.cfg.Name,
-		Nonce: a.h.GetNonce(), Session: a.h.GetSession(), Epoch: a.h.GetEpoch(), Devices: a.m.devices,
+		Nonce: a.h.GetNonce(), Session: a.h.GetSession(), Epoch: a.h.GetEpoch(), Devices: local.told, Serial: local.serial, Device: a.device,
 		Fenced: wire.FencedOf(union), Window: cfg.Window, MaxMessage: cfg.MaxMessage,
 	}
 	answer.Mac = session.AnswerProof(a.key, a.c, a.h, answer)

@@ -12,7 +12,6 @@ import (
 	"railyard/rail"
 	"railyard/rma"
 	"railyard/supervision"
-	"railyard/wire"
 )
 
 // throughput is how many messages an actor of ours serves in a sender's goroutine before it lets others run.
@@ -24,10 +23,11 @@ type endpointActor struct {
 	timer *time.Timer
 	// stopping: the actor has been told to stop, or is at it.
 	stopping bool
+	pairer
 }
 
 func newEndpointActor(e *Endpoint) *endpointActor {
-	return &endpointActor{e: e}
+	return &endpointActor{e: e, pairer: newPairer()}
 }
 
 // Receive implements actor.Actor.
@@ -83,15 +83,16 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		a.railsChanged(ctx)
 	case *actor.Stopping, *actor.Restarting:
 		a.stopping = true
-		if a.timer != nil {
-			a.timer.Stop()
+		for _, t := range []*time.Timer{a.timer, a.due, a.doubt} {
+			if t != nil {
+				t.Stop()
+			}
 		}
 		e.end(fmt.Errorf("the endpoint was stopped: %w", rma.ErrEndpointDown))
 	case *open:
-		b := e.m.bindings[m.binding]
-		a.ensure(ctx, 0, railPlan{local: b.Address, remote: m.address, kind: e.m.cfg.Kinds[b.Kind]})
+		a.ensure(ctx, 0, railPlan{local: m.from.Address, remote: m.address, given: true, kind: e.m.cfg.Kinds[m.from.Kind]})
 	case *agreed:
-		a.widen(ctx, m.dialed)
+		a.revise(ctx)
 	case *yielded:
 		a.yield(ctx)
 	case *railsChanged:
@@ -116,6 +117,8 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		a.outage(ctx, m.due)
 	case *rail.LinkChanged:
 		a.hint(ctx, m)
+	default:
+		a.deviceNews(ctx, message)
 	}
 }
 
@@ -201,114 +204,13 @@ func (a *endpointActor) cancelAsked(ctx actor.Context, id uint64) {
 	})
 }
 
-// railPlan is a pair of devices that a rail joins.
-type railPlan struct {
-	local, remote string
-	kind          rail.Kind
-}
-
-// ensure makes the rail's actor unless it is there.
-func (a *endpointActor) ensure(ctx actor.Context, id wire.RailID, p railPlan) *actor.PID {
-	e := a.e
-	e.mu.Lock()
-	for int(id) >= len(e.rails) {
-		e.rails = append(e.rails, nil)
-	}
-	r := e.rails[id]
-	if r == nil {
-		r = &railRecord{id: id, local: p.local, remote: p.remote, kind: p.kind, since: e.m.now()}
-		e.rails[id] = r
-	}
-	opener := e.opener
-	pid := r.pid
-	e.mu.Unlock()
-	if pid != nil {
-		return pid
-	}
-	props, err := rail.Props(rail.Config{
-		ID: id, Peer: e.address, Local: p.local, Remote: p.remote, Kind: p.kind, Dials: opener && p.kind != nil,
-		Joiner: joiner{e}, Policy: e.policy, Health: e.m.cfg.Health, Clock: e.m.now, Track: e.m.track,
-		Events: e.m.cfg.Events, Logger: e.m.cfg.Logger,
-		RailProps: e.m.cfg.RailProps, TransportProps: e.m.cfg.TransportProps,
-	})
-	if err != nil {
-		panic(fmt.Errorf("rail %d to %s: %w", id, e.address, err)) // checked at Start: a bug
-	}
-	pid = ctx.SpawnPrefix(props, fmt.Sprintf("rail-%d-", id))
-	e.mu.Lock()
-	r.pid = pid
-	e.mu.Unlock()
-	if opener {
-		ctx.Send(pid, &rail.Connect{})
-	}
-	return pid
-}
-
-// accept hands a connection that the peer dialed to its rail.
-func (a *endpointActor) accept(ctx actor.Context, m *accepted) {
-	if a.e.Err() != nil {
-		a.e.discard(m)
-		return
-	}
-	pid := a.ensure(ctx, m.id, railPlan{local: m.local, remote: m.remote})
-	ctx.Send(pid, m.message)
-}
-
-// discard ends a connection that no rail takes.
-func (e *Endpoint) discard(m *accepted) {
-	e.mu.Lock()
-	e.dropPending(m.id, m.message.Generation)
-	e.mu.Unlock()
-	m.message.Conn.Kill()
-	e.m.track(m.message.Conn.Close)
-}
-
-// yield stops the rails that dial: the peer opened the session, and dials.
-func (a *endpointActor) yield(ctx actor.Context) {
-	e := a.e
-	e.mu.Lock()
-	var stop []*actor.PID
-	for _, r := range e.rails {
-		if r != nil && r.pid != nil {
-			stop = append(stop, r.pid)
-		}
-	}
-	e.rails = nil
-	e.mu.Unlock()
-	for _, pid := range stop {
-		ctx.Stop(pid)
-	}
-}
-
-// widen makes the other rails, once the peer has told its devices.
-func (a *endpointActor) widen(ctx actor.Context, dialed wire.RailID) {
-	e := a.e
-	e.mu.Lock()
-	if !e.opener || e.over() != nil {
-		e.mu.Unlock()
-		return
-	}
-	first := e.record(dialed)
-	devices := e.devices
-	e.mu.Unlock()
-	if first == nil {
-		return
-	}
-	plans := e.m.pair(e.address, devices, railPlan{local: first.local, remote: first.remote, kind: first.kind})
-	for i, p := range plans {
-		if i+1 >= maxRails {
-			e.log.Warn("more pairs of devices than rails; the rest is not used", zap.Int("pairs", len(plans)+1))
-			break
-		}
-		a.ensure(ctx, wire.RailID(i+1), p)
-	}
-	a.railsChanged(ctx)
-}
-
 // railsChanged tells every rail whether the peer is reachable on another one, dials beside silent rails where none is
 // usable (rule 6), and watches the outage.
 func (a *endpointActor) railsChanged(ctx actor.Context) {
 	e := a.e
+	a.prune(ctx)
+	a.tell()
+	a.wonder(ctx)
 	type note struct {
 		pid    *actor.PID
 		other  bool

@@ -24,8 +24,10 @@ type Config struct {
 	Host Host
 	// Kinds are the transports by name ("tcp"); each binding's kind must be there.
 	Kinds map[string]rail.Kind
-	// Bindings are the local devices; at least one.
-	Bindings []rail.Binding
+	// Bindings are the local devices; none: every usable card of the host. Those of cards, and cards that are found, are followed
+	// while the node runs: DeviceAway is how long one may be away until its rails end (1 min).
+	Bindings   []rail.Binding
+	DeviceAway time.Duration
 	// Name is shown to people; Advertise is the address in this node's PIDs (default: the first binding's).
 	Name, Advertise string
 	// Secret is shared by all nodes; empty: each session has a random token of its own.
@@ -49,8 +51,9 @@ type Config struct {
 	MaxRegions int
 	Logger     *zap.Logger
 	Events     *rail.Events
-	// Links says when a local card's carrier comes or goes; nil: netlink.
+	// Links says when a local card's carrier or address comes or goes; nil: netlink. Look tells what this host has; nil: rail.Look.
 	Links rail.LinkSource
+	Look  func() (rail.Host, error)
 	// Shares: the host says by Endpoint.Processed what each target has processed, so that no target takes all of a window.
 	// Both ends of a session have it, or neither.
 	Shares bool
@@ -125,7 +128,7 @@ func (c Config) withDefaults() (Config, error) {
 	for _, need := range []struct {
 		missing bool
 		field   string
-	}{{c.System == nil, "System"}, {c.Host == nil, "Host"}, {len(c.Bindings) == 0, "Bindings"}} {
+	}{{c.System == nil, "System"}, {c.Host == nil, "Host"}} {
 		if need.missing {
 			return c, fmt.Errorf("%w: %s is required", ErrConfig, need.field)
 		}
@@ -136,7 +139,7 @@ func (c Config) withDefaults() (Config, error) {
 		def   time.Duration
 	}{
 		{"OutageLimit", &c.OutageLimit, 30 * time.Second}, {"CancelWait", &c.CancelWait, 5 * time.Second},
-		{"HandshakeTimeout", &c.HandshakeTimeout, 5 * time.Second},
+		{"HandshakeTimeout", &c.HandshakeTimeout, 5 * time.Second}, {"DeviceAway", &c.DeviceAway, time.Minute},
 	} {
 		if *d.value < 0 {
 			return c, fmt.Errorf("%w: %s is %s: give a positive time, or 0 for %s", ErrConfig, d.field, *d.value, d.def)

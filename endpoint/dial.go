@@ -106,7 +106,7 @@ func (e *Endpoint) join(ctx context.Context, id wire.RailID, g wire.Generation, 
 		return nil, fmt.Errorf("a rail to %s: %w", e.address, err)
 	}
 	if hello.GetFirst() {
-		e.root.Send(e.pid, &agreed{dialed: id})
+		e.root.Send(e.pid, &agreed{})
 	}
 	return l, nil
 }
@@ -208,7 +208,7 @@ func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, c
 		Version: wire.Version, Features: wire.Features, Node: e.m.address, Incarnation: e.m.incarnation[:], Name: e.m.cfg.Name,
 		Challenge: c.GetNonce(), Nonce: make([]byte, wire.NonceSize), Target: e.address, TargetIncarnation: c.GetIncarnation(),
 		Session: bytes.Clone(e.id[:]), Epoch: 1, First: !e.agreed, Rail: uint32(id), Generation: uint64(g),
-		Local: local, Remote: remote, Devices: e.m.devices,
+		Local: local, Remote: remote, Devices: e.m.cards.current.Load().told,
 		Fenced: wire.FencedOf(e.s.Fenced()), Window: e.s.Config().Window, MaxMessage: e.s.Config().MaxMessage,
 	}
 	e.m.random(h.Nonce)
@@ -256,13 +256,23 @@ func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) 
 		e.mu.Unlock()
 		return nil, join(rail.ErrSuperseded, err)
 	}
-	if !e.agreed {
+	first := !e.agreed
+	if first {
 		e.agreed, e.agreedAt = true, e.m.now()
-		e.devices = a.GetDevices()
 		e.s.SetPeerLimits(a.GetWindow(), a.GetMaxMessage())
+	}
+	if r := e.record(wire.RailID(h.GetRail())); r != nil && r.device == "" {
+		r.device = a.GetDevice()
+	}
+	news := e.learn(&wire.Devices{Serial: a.GetSerial(), Devices: a.GetDevices()})
+	if first { // agreed sees to it
+		news, e.news = false, nil
 	}
 	union, err := e.s.ExchangeFenced(e.m.now(), list)
 	e.release()
+	if news {
+		e.root.Send(e.pid, &devicesTold{})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -281,10 +291,9 @@ func writeHandshake(conn rail.Conn, k wire.Kind, m proto.Message) error {
 }
 
 // identify asks who answers at an address, and closes the connection again.
-func (m *Manager) identify(ctx context.Context, address string) (node string, binding int, err error) {
+func (m *Manager) identify(ctx context.Context, address string) (node string, from rail.Binding, err error) {
 	var errs []error
-	for _, i := range m.bindingsFor(address) {
-		b := m.bindings[i]
+	for _, b := range m.bindingsFor(address) {
 		try, done := context.WithTimeout(ctx, 2*time.Second)
 		var node string
 		err := safely(func() (err error) {
@@ -293,14 +302,14 @@ func (m *Manager) identify(ctx context.Context, address string) (node string, bi
 		})
 		done()
 		if err == nil {
-			return node, i, nil
+			return node, b, nil
 		}
 		errs = append(errs, fmt.Errorf("from %s: %w", b.Address, err))
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return "", 0, join(errs...)
+	return "", rail.Binding{}, join(errs...)
 }
 
 func (m *Manager) ask(ctx context.Context, b rail.Binding, address string) (string, error) {

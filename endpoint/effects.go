@@ -142,7 +142,7 @@ func (e *Endpoint) laneUp(f *session.Effect) {
 // undelivered gives a message back that nobody will send again.
 func (e *Endpoint) undelivered(f *session.Effect) {
 	m := f.Message
-	if m.Target.S == toldTarget {
+	if m.Target.S == toldTarget || m.Target.S == devicesTarget {
 		return // who was to hear it has lost its session as well
 	}
 	out := &Outgoing{Target: NewRef(m.Target.S), Type: NewRef(m.Type.S), System: m.System,

@@ -52,8 +52,11 @@ type Endpoint struct {
 	agreedAt    time.Duration
 	incarnation wire.NodeID
 	peerName    string
-	devices     []*wire.Device
-	rails       []*railRecord // by wire.RailID; nil where unknown
+	devices     []*wire.Device // the peer's; the opener's have no use here
+	serial      uint64         // of devices, or of the rails that the opener has told
+	news        *wire.Devices  // the newest that the peer has told and nobody has looked at; nil: none
+	toldSerial  uint64         // of ours: what the peer has been told
+	rails       []*railRecord  // by wire.RailID; nil where unknown
 	everUp      bool
 	waiting     time.Duration // since when an outage counts at the earliest: the endpoint's beginning, or when we were stopped
 	timer       *time.Timer
@@ -79,6 +82,10 @@ type Endpoint struct {
 type railRecord struct {
 	id            wire.RailID
 	local, remote string
+	device        string // the peer's, as it tells it; empty: not known (yet)
+	given         bool   // remote is what the application gave, not what the peer tells
+	spare         bool   // others take its place once they are up
+	unlisted      bool   // the opener does not count it among its rails
 	kind          rail.Kind
 	pid           *actor.PID
 	status        rail.Status

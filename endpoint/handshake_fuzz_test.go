@@ -97,7 +97,7 @@ func FuzzHandshake(f *testing.F) {
 		theirs, err := ears.Accept()
 		require.NoError(t, err)
 		go func() {
-			err := m.serve(theirs)
+			err := m.serve(theirs, "")
 			if err != nil {
 				theirs.Close()
 			}
@@ -152,7 +152,7 @@ func challengeOf(t testing.TB, m *Manager, network *railtest.Network, ears rail.
 	far, err := ears.Accept()
 	require.NoError(t, err)
 	end := make(chan error, 1)
-	go func() { end <- m.serve(far) }()
+	go func() { end <- m.serve(far, "") }()
 	c := &wire.Challenge{}
 	require.NoError(t, wire.ReadHandshake(near, wire.KindChallenge, c))
 	near.Close()

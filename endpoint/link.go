@@ -83,6 +83,10 @@ func (e *Endpoint) deliver(d *session.Delivery) {
 		e.told(d.Payload)
 		return
 	}
+	if d.System && d.Target.S == devicesTarget {
+		e.hearDevices(d.Payload)
+		return
+	}
 	e.m.cfg.Host.Deliver(e, d)
 }
 

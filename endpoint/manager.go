@@ -32,10 +32,7 @@ type Manager struct {
 	start       time.Time
 	address     string
 	incarnation wire.NodeID
-	bindings    []rail.Binding // with the addresses in force
-	devices     []*wire.Device // as peers are told
-	traps       []*rail.SharedSubnetError
-	listeners   []rail.Listener
+	cards       *cards
 	node        *actor.PID // parent of the endpoint actors
 	watcher     *actor.PID // the devices actor
 
@@ -80,53 +77,29 @@ func Start(cfg Config) (*Manager, error) {
 	}
 	m.random(m.incarnation[:])
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	if err := m.open(); err != nil {
+	m.cards = &cards{m: m, refused: make(map[string]bool)}
+	err = m.cards.open()
+	if err == nil {
+		err = m.spawn()
+	}
+	if err != nil {
 		m.cancel()
-		for _, l := range m.listeners {
-			_ = l.Close() // the first error is the one that matters
-		}
+		m.cards.close()
 		return nil, err
-	}
-	if err := m.spawn(); err != nil {
-		m.cancel()
-		return nil, err
-	}
-	for _, l := range m.listeners {
-		m.track(func() { m.listen(l) })
-	}
-	return m, nil
-}
-
-func (m *Manager) open() error {
-	for i, b := range m.cfg.Bindings {
-		l, err := m.cfg.Kinds[b.Kind].Listen(m.ctx, b)
-		if err != nil {
-			return fmt.Errorf("%w: Rails: rail %d (%s): %w", ErrConfig, i, b, err)
-		}
-		m.listeners = append(m.listeners, l)
-		b.Address = l.Addr()
-		m.bindings = append(m.bindings, b)
-		advertise := b.Advertise
-		if advertise == "" {
-			advertise = b.Address
-		}
-		m.devices = append(m.devices, &wire.Device{Kind: b.Kind, Address: advertise, Name: b.Device})
 	}
 	m.address = m.cfg.Advertise
 	if m.address == "" {
-		m.address = m.devices[0].Address
+		m.address = m.cards.current.Load().told[0].GetAddress()
 	}
-	m.traps = rail.SharedSubnets(rail.LocalAddresses(), m.bindings)
-	for _, trap := range m.traps {
-		m.log.Warn("cards share a subnet", zap.Error(trap))
-	}
-	return nil
+	m.cards.serve()
+	return m, nil
 }
 
 // warn tells of what is wrong with local cards. It is said once for each peer, since nobody listens yet when a node starts.
 func (m *Manager) warn(peer string) {
-	for _, trap := range m.traps {
-		m.cfg.Events.Publish(rail.Event{Kind: rail.DeviceWarning, Peer: peer, Local: strings.Join(trap.Cards, ","), Cause: trap})
+	for _, w := range m.cards.current.Load().warnings() {
+		w.Peer = peer
+		m.cfg.Events.Publish(w)
 	}
 }
 
@@ -140,7 +113,9 @@ func (m *Manager) Incarnation() wire.NodeID { return m.incarnation }
 func (m *Manager) Regions() *rma.Table { return m.regions }
 
 // Listening gives the bindings with the addresses in force.
-func (m *Manager) Listening() []rail.Binding { return append([]rail.Binding(nil), m.bindings...) }
+func (m *Manager) Listening() []rail.Binding {
+	return append([]rail.Binding(nil), m.cards.current.Load().bindings...)
+}
 
 // now is the monotonic time since the node's start.
 func (m *Manager) now() time.Duration { return time.Since(m.start) }
@@ -356,9 +331,7 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 }
 
 func (m *Manager) shutdown(ctx context.Context) error {
-	for _, l := range m.listeners {
-		_ = l.Close() // it is over either way
-	}
+	m.cards.close()
 	m.dropHandshakes()
 	for _, r := range m.allRoutes() { // what waits for a connection was accepted too
 		r.drain(ctx)

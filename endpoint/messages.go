@@ -52,16 +52,32 @@ type (
 	// open says where to dial first.
 	open struct {
 		noLetter
-		binding int
+		from    rail.Binding
 		address string
 	}
-	// agreed: the peer has answered the first hello; dialed is the rail that it came over.
-	agreed struct {
-		noLetter
-		dialed wire.RailID
-	}
+	// agreed: the peer has answered the first hello.
+	agreed struct{ noLetter }
 	// yielded: the peer's first session was taken instead of ours; our rails stop dialing.
 	yielded struct{ noLetter }
+	// devicesChanged: local devices came or went; those at the addresses back were away for a while. devicesTold: the peer has told
+	// of its own.
+	devicesChanged struct {
+		noLetter
+		back []string
+	}
+	devicesTold struct{ noLetter }
+	// reached says which pairs of devices reach the peer. doubted: it is time to ask again about those that do not.
+	reached struct {
+		noLetter
+		pairs map[[2]string]bool
+	}
+	doubted struct{ noLetter }
+	// revise: it is time to look at the devices that the peer has told. freed: the rail that had this number has stopped.
+	revise struct{ noLetter }
+	freed  struct {
+		noLetter
+		id wire.RailID
+	}
 	// railsChanged: a rail came, went, or fell silent.
 	railsChanged struct{ noLetter }
 	// completed: an operation that an actor asked for has ended.

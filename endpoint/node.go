@@ -41,6 +41,8 @@ func (n *nodeActor) Receive(ctx actor.Context) {
 		m.e.pid = ctx.SpawnPrefix(props, "endpoint-")
 		n.endpoints[m.e.pid.GetId()] = m.e
 		ctx.Respond(&spawned{})
+	case *rail.CardsChanged:
+		n.m.cards.changed()
 	case *actor.Terminated:
 		delete(n.endpoints, m.Who.GetId())
 	case *revive:

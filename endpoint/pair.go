@@ -2,16 +2,13 @@ package endpoint
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
-
-	"go.uber.org/zap"
 
 	"railyard/rail"
 	"railyard/wire"
 )
 
-// This file: which local device goes with which of the peer's. It is pure but for the Manager's two methods at the end.
+// This file: which local device goes with which of the peer's. All but bindingsFor is pure.
 
 // pairing is what is known of both sides' devices.
 type pairing struct {
@@ -21,6 +18,8 @@ type pairing struct {
 	nets []netip.Prefix
 	// sameHost: the peer runs on this host, so that loopback leads to it.
 	sameHost bool
+	// reach says which devices were seen to reach each other, or not to.
+	reach map[[2]string]bool
 }
 
 // pair is one rail to be: places in both lists, and the address to dial.
@@ -39,6 +38,7 @@ type unpaired struct {
 var (
 	errOtherKind   = errors.New("they are devices of different kinds")
 	errOtherFamily = errors.New("one has an IPv4 address and the other an IPv6 address: give both cards one of the same family")
+	errNoAddress   = errors.New("the peer does not say where it can be dialed")
 	errLoopback    = errors.New("loopback leads to its own host only: name a card's address in Config.Rails")
 	errLinkLocal   = errors.New("a link-local address is reached from a link-local address of the same link only")
 )
@@ -47,6 +47,9 @@ var (
 func (p *pairing) fit(b rail.Binding, d *wire.Device) error {
 	if b.Kind != d.GetKind() {
 		return errOtherKind
+	}
+	if d.GetAddress() == "" {
+		return errNoAddress
 	}
 	l, err := netip.ParseAddrPort(b.Address)
 	if err != nil {
@@ -68,45 +71,193 @@ func (p *pairing) fit(b rail.Binding, d *wire.Device) error {
 	return nil
 }
 
-// make pairs devices: those in one subnet first, in order, then what is left, in order. Where one side has more than the
-// other, those of the shorter side serve again, so that each device has a rail. first is there already; its places may be -1.
-func (p *pairing) make(first pair) (pairs []pair, left []unpaired) {
-	usedL, usedR := make([]bool, len(p.local)), make([]bool, len(p.remote))
-	if first.local >= 0 {
-		usedL[first.local] = true
+// had is a rail that is there already: the places of its devices, -1 where it is none of the list, and whether it has ever been up.
+type had struct {
+	pair
+	up bool
+}
+
+// plan is what became of a pairing.
+type plan struct {
+	// fresh are pairs that no rail is made of yet; spare are the places, in the list of those that were there, of rails that are not
+	// needed once the others are up.
+	fresh []pair
+	spare []int
+	left  []unpaired
+	// open are pairs of which only a dial can tell whether they are better than those chosen. choice: there were such pairs, and
+	// perhaps dials have told.
+	open   []pair
+	choice bool
+}
+
+// rank is how much speaks for a pair; more is better.
+type rank int
+
+// A subnet in common counts more than the order; what was seen to work more than what is not known; a rail that is there more than
+// one to be made. What was seen not to work comes last.
+const (
+	unfit rank = iota
+	there rank = 1
+	works rank = 2
+	near  rank = 4
+	maybe rank = 8
+)
+
+// rank of two devices. rails are those that are there.
+func (p *pairing) rank(i, j int, rails []had) rank {
+	if p.fit(p.local[i], p.remote[j]) != nil {
+		return unfit
 	}
-	if first.remote >= 0 {
-		usedR[first.remote] = true
+	r := maybe
+	if p.near(i, j) {
+		r |= near
 	}
-	add := func(i, j int) {
-		usedL[i], usedR[j] = true, true
-		pairs = append(pairs, pair{i, j, written(p.local[i].Address, p.remote[j].GetAddress())})
+	seen, known := p.reach[p.key(i, j)]
+	for _, h := range rails {
+		if h.local == i && h.remote == j {
+			r |= there
+			seen, known = seen || h.up, known || h.up
+		}
 	}
-	fits := func(i, j int) bool { return p.fit(p.local[i], p.remote[j]) == nil }
-	for _, near := range []bool{true, false} {
+	switch {
+	case known && seen:
+		r |= works
+	case known:
+		r &^= maybe | near
+		r |= works // above unfit, below all that may work
+	}
+	return r
+}
+
+// key names two devices in what is known of who reaches whom.
+func (p *pairing) key(i, j int) [2]string {
+	return [2]string{p.local[i].Address, p.remote[j].GetAddress()}
+}
+
+// make pairs devices, best rank first, then in order; each device serves once. Where one side has more than the other, those of the
+// shorter side serve again, so that each device has a rail.
+func (p *pairing) make(rails []had) plan {
+	m := &match{p: p, rails: rails, usedL: make([]bool, len(p.local)), usedR: make([]bool, len(p.remote)), kept: make([]bool, len(rails))}
+	m.ranks = make([][]rank, len(p.local))
+	for i := range p.local {
+		m.ranks[i] = make([]rank, len(p.remote))
+		for j := range p.remote {
+			m.ranks[i][j] = p.rank(i, j, rails)
+		}
+	}
+	for k, h := range rails { // over an address that the peer does not tell: nobody else can judge it
+		if h.remote < 0 || h.local < 0 {
+			m.kept[k] = true
+			if h.local >= 0 {
+				m.usedL[h.local] = true
+			}
+		}
+	}
+	for r := maybe | near | works | there; r > unfit; r-- {
 		for i := range p.local {
 			for j := range p.remote {
-				if !usedL[i] && !usedR[j] && fits(i, j) && p.near(i, j) == near {
-					add(i, j)
+				if m.ranks[i][j] == r && !m.usedL[i] && !m.usedR[j] {
+					m.take(i, j)
 				}
 			}
 		}
 	}
 	for i := range p.local { // more here than there
-		for k := range p.remote {
-			if j := (i + k) % len(p.remote); !usedL[i] && fits(i, j) {
-				add(i, j)
-			}
+		if !m.usedL[i] {
+			m.best(len(p.remote), func(k int) (int, int) { return i, (i + k) % len(p.remote) })
 		}
 	}
 	for j := range p.remote { // more there than here
-		for k := range p.local {
-			if i := (j + k) % len(p.local); !usedR[j] && fits(i, j) {
-				add(i, j)
+		if !m.usedR[j] {
+			m.best(len(p.local), func(k int) (int, int) { return (j + k) % len(p.local), j })
+		}
+	}
+	for k, kept := range m.kept {
+		if !kept {
+			m.spare = append(m.spare, k)
+		}
+	}
+	m.left = p.left(m.usedL, m.usedR)
+	m.questions()
+	return m.plan
+}
+
+// match is a pairing being made.
+type match struct {
+	plan
+	p            *pairing
+	rails        []had
+	ranks        [][]rank
+	usedL, usedR []bool
+	kept         []bool
+}
+
+// take makes a rail of a pair, or keeps the one that is there.
+func (m *match) take(i, j int) {
+	m.usedL[i], m.usedR[j] = true, true
+	for k, h := range m.rails {
+		if h.local == i && h.remote == j {
+			m.kept[k] = true
+			return
+		}
+	}
+	m.fresh = append(m.fresh, pair{i, j, written(m.p.local[i].Address, m.p.remote[j].GetAddress())})
+}
+
+// best takes the best of n pairs, the first of equals; none where nothing fits.
+func (m *match) best(n int, at func(k int) (i, j int)) {
+	top, bi, bj := unfit, 0, 0
+	for k := range n {
+		if i, j := at(k); m.ranks[i][j] > top {
+			top, bi, bj = m.ranks[i][j], i, j
+		}
+	}
+	if top > unfit {
+		m.take(bi, bj)
+	}
+}
+
+// maxQuestions bounds the pairs that are tried at a time.
+const maxQuestions = 64
+
+// questions lists the pairs whose rank says the same as that of others of both their devices, so that the order alone has chosen: of
+// cards in one subnet, or on links of their own that all have the same one. Loopback leads everywhere, and is not asked.
+func (m *match) questions() {
+	for i := range m.p.local {
+		for j := range m.p.remote {
+			if !m.alike(i, j) {
+				continue
+			}
+			m.choice = true
+			_, known := m.p.reach[m.p.key(i, j)]
+			if !known && m.ranks[i][j]&works == 0 && len(m.open) < maxQuestions {
+				m.open = append(m.open, pair{i, j, written(m.p.local[i].Address, m.p.remote[j].GetAddress())})
 			}
 		}
 	}
-	return pairs, p.left(usedL, usedR)
+}
+
+// alike tells whether nothing but a dial can tell what the pair is worth, since there is something to choose at both ends.
+func (m *match) alike(i, j int) bool {
+	if !m.close(i, j) || loops(m.p.local[i].Address) {
+		return false
+	}
+	here, there := false, false
+	for k := range m.p.local {
+		here = here || k != i && m.close(k, j)
+	}
+	for k := range m.p.remote {
+		there = there || k != j && m.close(i, k)
+	}
+	return here && there
+}
+
+// close tells whether two devices fit and are in one subnet, whatever dials have shown.
+func (m *match) close(i, j int) bool { return m.ranks[i][j] != unfit && m.p.near(i, j) }
+
+func loops(address string) bool {
+	ap, err := netip.ParseAddrPort(address)
+	return err == nil && ap.Addr().IsLoopback()
 }
 
 // near tells whether the peer's device is in the local one's subnet.
@@ -173,50 +324,20 @@ func own(nets []netip.Prefix, address string) bool {
 	return ip.IsLoopback()
 }
 
-// pair makes the rails besides the first, and reports which devices are left out of them.
-func (m *Manager) pair(peer string, remote []*wire.Device, first railPlan) []railPlan {
-	nets := localNets()
-	p := &pairing{local: m.bindings, remote: remote, nets: nets, sameHost: own(nets, first.remote)}
-	there := pair{local: -1, remote: -1}
-	for i, b := range m.bindings {
-		if b.Address == first.local {
-			there.local = i
-		}
-	}
-	for j, d := range remote {
-		if d.GetAddress() == first.remote {
-			there.remote = j
-		}
-	}
-	pairs, left := p.make(there)
-	for _, u := range left {
-		m.log.Warn("device is in no rail", zap.String("peer", peer), zap.String("local", u.local), zap.String("remote", u.remote),
-			zap.Error(u.why))
-		m.cfg.Events.Publish(rail.Event{Kind: rail.DeviceWarning, Peer: peer, Local: u.local, Remote: u.remote,
-			Cause: fmt.Errorf("no rail to %s is made of it: %w", peer, u.why)})
-	}
-	plans := make([]railPlan, 0, len(pairs))
-	for _, x := range pairs {
-		b := m.bindings[x.local]
-		plans = append(plans, railPlan{local: b.Address, remote: x.address, kind: m.cfg.Kinds[b.Kind]})
-	}
-	return plans
-}
-
 // bindingsFor orders the local devices by how well they fit a remote address: one in its subnet first. Those that cannot reach
 // it come last: an address alone may be a forwarder's.
-func (m *Manager) bindingsFor(remote string) []int {
-	var near, far, not []int
-	nets := localNets()
+func (m *Manager) bindingsFor(remote string) []rail.Binding {
+	var near, far, not []rail.Binding
+	here := m.cards.current.Load()
 	p := &pairing{sameHost: true}
-	for i, b := range m.bindings {
+	for _, b := range here.bindings {
 		switch {
-		case sameSubnet(nets, b.Address, remote):
-			near = append(near, i)
+		case sameSubnet(here.nets, b.Address, remote):
+			near = append(near, b)
 		case p.fit(b, &wire.Device{Kind: b.Kind, Address: remote}) == nil:
-			far = append(far, i)
+			far = append(far, b)
 		default:
-			not = append(not, i)
+			not = append(not, b)
 		}
 	}
 	return append(append(near, far...), not...)

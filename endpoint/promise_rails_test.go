@@ -67,7 +67,7 @@ func (bd *bed) deathsAreTold(least int) {
 		back := bd.a.events.of(rail.RailRejoined)
 		return len(back) == len(downs), []int{len(back), len(downs)}
 	})
-	near, far := bd.a.Listening(), bd.b.devices
+	near, far := bd.a.Listening(), bd.b.cards.current.Load().told
 	seen := make(map[string]bool)
 	for _, ev := range downs {
 		require.Equal(t, near[ev.Rail].Address, ev.Local)

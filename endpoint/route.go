@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"railyard/endpoint/session"
+	"railyard/rail"
 	"railyard/rma"
 )
 
@@ -227,9 +228,9 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 	}
 	delay := 20 * time.Millisecond
 	for {
-		node, binding, err := m.identify(ctx, r.address)
+		node, from, err := m.identify(ctx, r.address)
 		if err == nil {
-			return m.ensurePeer(ctx, node, binding, r.address)
+			return m.ensurePeer(ctx, node, from, r.address)
 		}
 		m.log.Debug("no node found yet", zap.String("address", r.address), zap.Error(err))
 		if m.closing.Load() {
@@ -248,7 +249,7 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 }
 
 // ensurePeer gives the endpoint to a node; a new one dials address from the binding.
-func (m *Manager) ensurePeer(ctx context.Context, node string, binding int, address string) (*Endpoint, error) {
+func (m *Manager) ensurePeer(ctx context.Context, node string, from rail.Binding, address string) (*Endpoint, error) {
 	if node == m.address {
 		return nil, fmt.Errorf("%s leads back to this node: %w", address, rma.ErrNoRoute)
 	}
@@ -263,7 +264,7 @@ func (m *Manager) ensurePeer(ctx context.Context, node string, binding int, addr
 		if err != nil {
 			return nil, err
 		}
-		e.root.Send(e.pid, &open{binding: binding, address: address})
+		e.root.Send(e.pid, &open{from: from, address: address})
 		return e, nil
 	}
 }

@@ -1,9 +1,6 @@
 package endpoint
 
 import (
-	"net"
-	"net/netip"
-
 	"railyard/rail"
 	"railyard/wire"
 )
@@ -41,7 +38,7 @@ func (e *Endpoint) records() []railRecord {
 func (e *Endpoint) Rails() []rail.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.m.now()
+	now, here := e.m.now(), e.m.cards.current.Load()
 	var list []rail.Status
 	for _, r := range e.rails {
 		if r == nil {
@@ -68,25 +65,13 @@ func (e *Endpoint) Rails() []rail.Status {
 		default:
 			st.State = rail.Connecting
 		}
+		if k := here.place(r.local); k >= 0 && here.away[k] != nil && st.State != rail.Up && st.State != rail.Probation {
+			st.Reason = here.away[k].Error()
+		}
 		if g != nil {
 			st.Generation, st.BytesInFlight = uint64(g.ID), g.BytesInFlight()
 		}
 		list = append(list, st)
 	}
 	return list
-}
-
-// localNets gives the prefixes of this host's addresses.
-func localNets() []netip.Prefix {
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil
-	}
-	var nets []netip.Prefix
-	for _, a := range list {
-		if p, err := netip.ParsePrefix(a.String()); err == nil {
-			nets = append(nets, p)
-		}
-	}
-	return nets
 }

@@ -25,7 +25,7 @@ type Binding struct {
 	// Kind is the transport's name: "tcp", "verbs", or that of an injected Kind.
 	Kind string
 	// Address is where the rail listens and from where it dials: "ip:port" for tcp (port 0: the system
-	// chooses), the kind's own notation for others. Empty for verbs.
+	// chooses), the kind's own notation for others. Empty for verbs. Only ":port" where Name says which card's.
 	Address string
 	// Advertise is the address that peers are told to dial instead of Address: that of a forwarder or a
 	// NAT. Empty: the address in force.
@@ -55,6 +55,21 @@ func TCP(address string, opts ...BindingOption) Binding {
 	return b
 }
 
+// Card binds a rail to a card by its name ("eth1"), at whatever address the card has (the first one); port 0: the system
+// chooses. The card need not be there, or have an address, when the node starts: the rail comes when both are.
+func Card(name string, port uint16, opts ...BindingOption) Binding {
+	b := Binding{Kind: KindTCP, Name: name, Address: ":" + strconv.Itoa(int(port))}
+	for _, opt := range opts {
+		opt(&b)
+	}
+	return b
+}
+
+// Follows tells whether the binding names a card, and takes the address that the card has.
+func (b Binding) Follows() bool {
+	return b.Kind == KindTCP && b.Name != "" && strings.HasPrefix(b.Address, ":")
+}
+
 // Verbs binds a rail to an RDMA port: the device's name as the system shows it, ports counted from 1.
 func Verbs(device string, port int) Binding {
 	return Binding{Kind: KindVerbs, Device: device, Port: port}
@@ -72,6 +87,9 @@ func withPort(address string) string {
 func (b Binding) String() string {
 	if b.Kind == KindVerbs {
 		return b.Device + "/" + strconv.Itoa(b.Port)
+	}
+	if b.Follows() {
+		return b.Name + b.Address
 	}
 	return b.Address
 }
@@ -96,6 +114,9 @@ func (b Binding) Validate(kinds ...string) error {
 }
 
 func (b Binding) validateTCP() error {
+	if b.Follows() {
+		return b.validateCard()
+	}
 	ap, err := netip.ParseAddrPort(b.Address)
 	if err != nil {
 		return refuse("Address", b.Address, `want "ip:port" of a local card, such as "10.0.0.1:7400": `+err.Error())
@@ -110,6 +131,22 @@ func (b Binding) validateTCP() error {
 	}
 	if b.Device != "" || b.Port != 0 {
 		return refuse("Device", b.String(), "only verbs rails name a device and port; tcp rails name an address")
+	}
+	if b.Advertise == "" {
+		return nil
+	}
+	return validateAdvertise(b.Advertise)
+}
+
+func (b Binding) validateCard() error {
+	if strings.ContainsAny(b.Name, "/ ") {
+		return refuse("Name", b.Name, `want a card's name such as "eth1"; "railyard info" lists them`)
+	}
+	if _, err := strconv.ParseUint(b.Address[1:], 10, 16); err != nil {
+		return refuse("Address", b.Address, `a card by its name takes ":port" alone, 0 to 65535`)
+	}
+	if b.Device != "" || b.Port != 0 {
+		return refuse("Device", b.Device, "only verbs rails name an RDMA device; a card's name belongs in Name")
 	}
 	if b.Advertise == "" {
 		return nil
@@ -174,6 +211,9 @@ func ValidateBindings(bindings []Binding, kinds ...string) error {
 func (b Binding) identity() (name string, fixed bool) {
 	if b.Kind != KindTCP {
 		return b.Kind + " " + b.String(), true
+	}
+	if b.Follows() {
+		return b.Kind + " card " + b.Name, true
 	}
 	ap, err := netip.ParseAddrPort(b.Address)
 	if err != nil {

@@ -65,6 +65,9 @@ func (r *railActor) dialBeside(ctx actor.Context) {
 
 // accept takes a connection that the peer dialed. The session has fenced the older ones already.
 func (r *railActor) accept(ctx actor.Context, m *Accepted) {
+	if (m.Local != "" && m.Local != r.cfg.Local) || (m.Remote != "" && m.Remote != r.cfg.Remote) {
+		r.rename(m.Local, m.Remote)
+	}
 	l := acceptedLine(r.cfg, m)
 	if r.mem.gaveUp || m.Generation <= r.newest() {
 		l.end(l.failure(ErrSuperseded))

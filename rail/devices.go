@@ -193,6 +193,8 @@ func rdmaOf(name string) (device string) {
 // container. All others lead to this host itself or through somebody else's encapsulation.
 var cardKinds = []string{"device", "veth", "bond", "vlan", "macvlan", "ipvlan", "ipoib", "vf", "netvsc"}
 
+const whyLoopback = "loopback: it reaches this host only"
+
 // device judges a card.
 func (c card) device() Device {
 	d := Device{
@@ -206,7 +208,7 @@ func (c card) device() Device {
 func (c card) judge() (usable bool, why string) {
 	switch {
 	case c.flags&net.FlagLoopback != 0:
-		return false, "loopback: it reaches this host only"
+		return false, whyLoopback
 	case c.master != "":
 		return false, "part of " + c.master + ", which is used in its place if it can be"
 	case c.kind == "bridge":

@@ -43,6 +43,15 @@ const (
 	// DeviceWarning: a device is not used, or not as it was meant. Local and Remote name it (or the local cards), Peer for whom
 	// it holds, where it does not hold for all; Cause says why, and what to do.
 	DeviceWarning
+	// DeviceIgnored: a card of this host carries no rail of a node that looks for its cards itself. Local is its name, Cause says
+	// why, as `railyard info` does. It is said for each Peer when its endpoint begins, and for all when it changes.
+	DeviceIgnored
+	// DeviceJoined: a card or an address came after the start, or came back. Local is its address; peers are told.
+	DeviceJoined
+	// DeviceGone: a device was away for too long. Its rails end, and peers are told. Local is its address, Cause says why.
+	DeviceGone
+	// RailEnded: a rail is over, since one of its devices is gone or others took its place (Cause). Its number may serve again.
+	RailEnded
 )
 
 var eventNames = [...]string{
@@ -50,6 +59,7 @@ var eventNames = [...]string{
 	RailRejoined: "RailRejoined", RailRetired: "RailRetired", RailGaveUp: "RailGaveUp",
 	RailNeverUp: "RailNeverUp", EndpointUp: "EndpointUp", EndpointDown: "EndpointDown",
 	MessageRefused: "MessageRefused", DeviceLink: "DeviceLink", DeviceWarning: "DeviceWarning",
+	DeviceIgnored: "DeviceIgnored", DeviceJoined: "DeviceJoined", DeviceGone: "DeviceGone", RailEnded: "RailEnded",
 }
 
 // String gives the constant's name.

@@ -2,23 +2,17 @@ package rail
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/vishvananda/netlink"
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 )
 
-// This file: the devices actor, which tells whoever wants to know when a local card's carrier comes or goes.
-
-// linkRoom bounds the netlink updates that wait for the actor; the kernel keeps more, and says when it drops some.
-const linkRoom = 64
+// This file: the devices actor, which tells whoever wants to know when a local card's carrier, or an address, comes or goes.
 
 // linkRetry is how long the devices actor waits before it subscribes again.
 const linkRetry = 5 * time.Second
@@ -27,10 +21,12 @@ const linkRetry = 5 * time.Second
 type LinkState struct {
 	Device string
 	Up     bool
+	// Gone: the host has no such card any more.
+	Gone bool
 }
 
-// LinkSource reports the state of every card, then each change, until ctx ends. It returns nil then, and an error
-// when it cannot go on.
+// LinkSource reports the state of every card, then each change of it and of its addresses, until ctx ends. It returns nil
+// then, and an error when it cannot go on.
 type LinkSource func(ctx context.Context, report func(LinkState)) error
 
 // DevicesConfig is what the devices actor works with.
@@ -50,7 +46,12 @@ type (
 	WatchDevices struct{ PID *actor.PID }
 	// UnwatchDevices ends it.
 	UnwatchDevices struct{ PID *actor.PID }
+	// WatchCards makes PID the one that gets CardsChanged.
+	WatchCards struct{ PID *actor.PID }
 )
+
+// CardsChanged: the host's cards or their addresses are perhaps not what they were. Whoever gets it looks for himself.
+type CardsChanged struct{ late }
 
 // LinkChanged is what subscribers get: a card's carrier came or went. Addresses are the card's, those it had last
 // where it has lost them with the carrier. It is a hint: only some flaps are seen.
@@ -96,13 +97,15 @@ func DevicesProps(cfg DevicesConfig) (*actor.Props, error) {
 type cards struct {
 	links       map[string]linkRecord
 	subscribers []*actor.PID
+	follower    *actor.PID // nil: nobody
 	// worked: the source has reported something, so that trying again makes sense.
 	worked bool
 }
 
 type linkRecord struct {
-	up        bool
-	addresses []netip.Addr
+	up bool
+	// addresses are those it had last, has those of the latest report.
+	addresses, has []netip.Addr
 }
 
 // devicesActor keeps the carrier of each card. Owner of the source's goroutine, which ends with it.
@@ -123,6 +126,8 @@ func (d *devicesActor) Receive(ctx actor.Context) {
 		if d.timer != nil {
 			d.timer.Stop()
 		}
+	case *WatchCards:
+		d.cards.follower = m.PID
 	case *WatchDevices:
 		d.forget(m.PID)
 		d.cards.subscribers = append(d.cards.subscribers, m.PID)
@@ -177,11 +182,17 @@ func (d *devicesActor) subscribe(ctx actor.Context) {
 func (d *devicesActor) seen(ctx actor.Context, m *linkSeen) {
 	d.cards.worked = true
 	old, known := d.cards.links[m.state.Device]
-	record := linkRecord{up: m.state.Up, addresses: m.addresses}
+	record := linkRecord{up: m.state.Up, addresses: m.addresses, has: m.addresses}
 	if len(record.addresses) == 0 {
 		record.addresses = old.addresses
 	}
 	d.cards.links[m.state.Device] = record
+	if m.state.Gone {
+		delete(d.cards.links, m.state.Device)
+	}
+	if f := d.cards.follower; f != nil && (!known || m.state.Gone || old.up != record.up || !slices.Equal(old.has, record.has)) {
+		ctx.Send(f, &CardsChanged{})
+	}
 	if !known || old.up == record.up {
 		return
 	}
@@ -226,37 +237,4 @@ func addressesOf(device string) []netip.Addr {
 		}
 	}
 	return addresses
-}
-
-// errNetlinkEnded: the kernel's stream of updates has ended without a word.
-var errNetlinkEnded = errors.New("the kernel ended the stream of link updates")
-
-// netlinkStates is the LinkSource of a real host.
-func netlinkStates(ctx context.Context, report func(LinkState)) error {
-	updates := make(chan netlink.LinkUpdate, linkRoom)
-	done := make(chan struct{})
-	end := sync.OnceFunc(func() { close(done) })
-	defer end()
-	defer context.AfterFunc(ctx, end)()
-	// The callback runs before the channel is closed, in the goroutine that closes it.
-	var last error
-	err := netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
-		ListExisting:  true,
-		ErrorCallback: func(err error) { last = err },
-	})
-	if err != nil {
-		return fmt.Errorf("netlink is not there: %w", err)
-	}
-	const running = unix.IFF_UP | unix.IFF_RUNNING
-	for u := range updates {
-		up := u.Header.Type != unix.RTM_DELLINK && u.IfInfomsg.Flags&running == running
-		report(LinkState{Device: u.Attrs().Name, Up: up})
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	if last == nil {
-		last = errNetlinkEnded
-	}
-	return fmt.Errorf("watching local cards: %w", last)
 }

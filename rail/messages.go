@@ -55,12 +55,14 @@ type (
 	// Connect makes the rail dial now, whatever it was waiting for. Nothing happens where it is
 	// connected or dialing, where the peer dials, and where the rail was given up.
 	Connect struct{ late }
-	// Accepted gives the rail a generation whose handshake the peer has confirmed. The rail owns Conn from now on.
+	// Accepted gives the rail a generation whose handshake the peer has confirmed. The rail owns Conn from now on. Local and
+	// Remote are its devices: the peer may have given the rail's number to another pair. Empty: as they were.
 	Accepted struct {
 		late
-		Generation wire.Generation
-		Conn       Conn
-		Link       Link
+		Generation    wire.Generation
+		Conn          Conn
+		Link          Link
+		Local, Remote string
 	}
 	// Retire says that the session has fenced a generation. It counts as the generation's failure, with Cause.
 	Retire struct {

@@ -32,6 +32,8 @@ type memory struct {
 	reported bool
 	// last is the newest failure, for Status.
 	last error
+	// renamed is the configuration in force after a rename; nil: as it was made.
+	renamed *Config
 }
 
 // carrier is one transport child and the line of its present life.
@@ -90,14 +92,29 @@ type railActor struct {
 }
 
 func newRailActor(cfg *Config, mem *memory) *railActor {
+	if mem.renamed != nil {
+		cfg = mem.renamed
+	}
 	r := &railActor{cfg: cfg, mem: mem}
-	r.log = cfg.Logger.With(zap.String("peer", cfg.Peer), zap.Uint16("rail", uint16(cfg.ID)),
-		zap.String("local", cfg.Local), zap.String("remote", cfg.Remote))
+	r.log = r.logger()
 	r.state = Connecting
 	if mem.everUp {
 		r.state = Down
 	}
 	return r
+}
+
+func (r *railActor) logger() *zap.Logger {
+	return r.cfg.Logger.With(zap.String("peer", r.cfg.Peer), zap.Uint16("rail", uint16(r.cfg.ID)),
+		zap.String("local", r.cfg.Local), zap.String("remote", r.cfg.Remote))
+}
+
+// rename makes the rail one of other devices, from its next connection on. Lines that are there keep what they were made of.
+func (r *railActor) rename(local, remote string) {
+	cfg := *r.cfg
+	cfg.Local, cfg.Remote = local, remote
+	r.cfg, r.mem.renamed = &cfg, &cfg
+	r.log = r.logger()
 }
 
 // Receive implements actor.Actor.

@@ -72,6 +72,7 @@ func (c *checker) answer(m *Answer) {
 	c.text("reason", m.GetReason())
 	c.text("node", m.GetNode())
 	c.text("name", m.GetName())
+	c.text("device", m.GetDevice())
 	c.devices(m.GetDevices())
 	c.fenced(m.GetFenced())
 }

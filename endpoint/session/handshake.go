@@ -51,6 +51,8 @@ func AnswerProof(key []byte, ch *wire.Challenge, h *wire.Hello, a *wire.Answer) 
 	writeNumber(mac, a.GetWindow())
 	writeNumber(mac, a.GetMaxMessage())
 	writeFenced(mac, a.GetFenced())
+	writeNumber(mac, a.GetSerial())
+	writeField(mac, []byte(a.GetDevice()))
 	for _, d := range a.GetDevices() {
 		writeField(mac, []byte(d.GetKind()))
 		writeField(mac, []byte(d.GetAddress()))
