@@ -157,6 +157,13 @@ func TestDevicesActorTellsItsSubscribersOfChanges(t *testing.T) {
 		for _, pid := range []*actor.PID{first, second, second} {
 			system.Root.Send(devices, &WatchDevices{PID: pid})
 		}
+		looks := 0
+		follower := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if _, is := ctx.Message().(*CardsChanged); is {
+				looks++
+			}
+		}))
+		system.Root.Send(devices, &WatchCards{PID: follower})
 		see := func(device string, up bool) int {
 			source.states <- LinkState{Device: device, Up: up}
 			synctest.Wait()
@@ -164,7 +171,9 @@ func TestDevicesActorTellsItsSubscribersOfChanges(t *testing.T) {
 		}
 		assert.Zero(t, see("lo", true), "the first state is no change")
 		assert.Zero(t, see("lo", true))
+		require.Equal(t, 1, looks, "a card that is new is a change of the host, the same report again is not")
 		require.Equal(t, 2, see("lo", false), "each subscriber once")
+		require.Equal(t, 2, looks)
 		change := <-got
 		assert.False(t, change.Up)
 		assert.Contains(t, change.Addresses, netip.MustParseAddr("127.0.0.1"))
@@ -184,6 +193,9 @@ func TestDevicesActorTellsItsSubscribersOfChanges(t *testing.T) {
 		<-got
 		assert.NoError(t, (<-published).Cause)
 
+		source.states <- LinkState{Device: "never seen", Gone: true}
+		synctest.Wait()
+		require.Equal(t, 4, looks, "a card that goes is a change")
 		system.Root.Send(devices, &UnwatchDevices{PID: first})
 		require.NoError(t, system.Root.StopFuture(second).Wait())
 		synctest.Wait()
@@ -191,6 +203,7 @@ func TestDevicesActorTellsItsSubscribersOfChanges(t *testing.T) {
 		require.NoError(t, system.Root.StopFuture(devices).Wait())
 		work.Wait()
 		system.Root.Stop(first)
+		system.Root.Stop(follower)
 		system.Shutdown()
 	})
 }
