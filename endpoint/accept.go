@@ -337,6 +337,7 @@ func (a *acceptance) adopt(e *Endpoint) {
 	e.key, e.agreed, e.agreedAt = a.key, true, a.m.now()
 	e.incarnation, e.peerName = wire.NodeID(a.h.GetIncarnation()), a.h.GetName()
 	e.devices = a.h.GetDevices()
+	e.toldSerial = a.m.cards.current.Load().serial // the answer tells them
 	e.s.SetOpener(false)
 	e.s.SetPeerLimits(a.h.GetWindow(), a.h.GetMaxMessage())
 }
@@ -377,7 +378,8 @@ func (a *acceptance) answer() error {
 	}
 	answer := &wire.Answer{
 		Code: wire.RefusalCode_OK, Node: a.m.address, Incarnation: a.m.incarnation[:], Name: a.m.cfg.Name,
-		Nonce: a.h.GetNonce(), Session: a.h.GetSession(), Epoch: a.h.GetEpoch(), Devices: local.told, Serial: local.serial, Device: a.device,
+		Nonce: a.h.GetNonce(), Session: a.h.GetSession(), Epoch: a.h.GetEpoch(), Devices: local.told,
+		Serial: local.serial, Device: a.device,
 		Fenced: wire.FencedOf(union), Window: cfg.Window, MaxMessage: cfg.MaxMessage,
 	}
 	answer.Mac = session.AnswerProof(a.key, a.c, a.h, answer)

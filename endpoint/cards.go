@@ -133,7 +133,8 @@ func (c *cards) open() error {
 		c.held = append(c.held, h)
 	}
 	if len(c.held) == 0 {
-		return join(append(failed, fmt.Errorf("%w: Rails: none of the cards named is there with an address: %v", ErrConfig, m.cfg.Bindings))...)
+		none := fmt.Errorf("%w: Rails: none of the cards named is there with an address: %v", ErrConfig, m.cfg.Bindings)
+		return join(append(failed, none)...)
 	}
 	c.publish(host, 1)
 	for _, w := range c.current.Load().warnings() {

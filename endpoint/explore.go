@@ -38,7 +38,7 @@ func (m *Manager) tryAll(node string, p *pairing, open []pair) map[[2]string]boo
 		key [2]string
 		yes bool
 	}
-	answers := make(chan answer, len(open))
+	answers := make(chan answer, maxQuestions)
 	turns := make(chan struct{}, askAtOnce)
 	for _, x := range open {
 		m.track(func() {

@@ -267,7 +267,8 @@ func (a *endpointActor) extend(ctx actor.Context, p *pairing, fresh []pair) {
 			return
 		}
 		b := p.local[x.local]
-		a.ensure(ctx, id, railPlan{local: b.Address, remote: x.address, device: p.remote[x.remote].GetAddress(), kind: a.e.m.cfg.Kinds[b.Kind]})
+		device := p.remote[x.remote].GetAddress()
+		a.ensure(ctx, id, railPlan{local: b.Address, remote: x.address, device: device, kind: a.e.m.cfg.Kinds[b.Kind]})
 	}
 }
 

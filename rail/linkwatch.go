@@ -50,7 +50,7 @@ type (
 	WatchCards struct{ PID *actor.PID }
 )
 
-// CardsChanged: the host's cards or their addresses are perhaps not what they were. Whoever gets it looks for himself.
+// CardsChanged says that the host's cards or their addresses are perhaps not what they were. Whoever gets it looks for himself.
 type CardsChanged struct{ late }
 
 // LinkChanged is what subscribers get: a card's carrier came or went. Addresses are the card's, those it had last
