@@ -187,8 +187,10 @@ func TestPeerSilentEndsEverythingOnce(t *testing.T) {
 		for _, err := range []error{put.Err(), bd.ab.Err(), back.Err()} {
 			require.ErrorIs(t, err, rma.ErrEndpointDown)
 		}
-		require.Len(t, bd.a.downCauses(), 1)
-		require.Len(t, bd.b.downCauses(), 1)
+		for _, p := range []*peer{bd.a, bd.b} { // Done comes before the host hears of it
+			eventually(t, "the host is told", func() (bool, any) { return len(p.downCauses()) > 0, nil })
+			require.Len(t, p.downCauses(), 1)
+		}
 		bd.heal()
 		bd.connect()
 		require.NoError(t, bd.ab.Flush(context.Background()))
