@@ -110,9 +110,10 @@ func (e *Endpoint) settled(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
 	e.mu.Lock()
 	local, remote := e.devicesOf(c.rail)
+	gap, lost, rerouted := e.m.now()-f.Gen.Vitals().Heard, f.Gen.LostBytes(), f.Gen.ReroutedBytes()
 	e.mu.Unlock()
 	e.m.cfg.Events.Publish(rail.Event{Kind: rail.RailRetired, Peer: e.address, Rail: c.rail, Local: local, Remote: remote,
-		Generation: c.generation, Cause: f.Err})
+		Generation: c.generation, Cause: f.Err, InFlight: lost, Rerouted: rerouted, Gap: max(gap, 0)})
 }
 
 func (e *Endpoint) laneUp(f *session.Effect) {

@@ -26,7 +26,8 @@ const (
 	RailDown
 	// RailRejoined: the rail is back with a new generation after Outage.
 	RailRejoined
-	// RailRetired: both ends have settled how far the lost generation had got; its rest has been rerouted.
+	// RailRetired: both ends have settled how far the lost generation had got. Rerouted of the InFlight bytes had not
+	// arrived, and are first in the queue of the other rails from this moment on; Gap is how long they had stood still.
 	RailRetired
 	// RailGaveUp: the policy stopped the rail for the endpoint's life.
 	RailGaveUp
@@ -86,8 +87,12 @@ type Event struct {
 	// Cause is why; Class whose fault it was (RailDown, RailGaveUp).
 	Cause error
 	Class supervision.Class
-	// InFlight are the bytes that were unacknowledged when the rail went down.
+	// InFlight are the bytes that were unacknowledged when the rail went down (RailDown, RailRetired).
 	InFlight uint64
+	// Rerouted are those of them that the peer had not got, and Gap the time from the last byte that was heard on the lost
+	// rail to the moment when another one could carry them (RailRetired).
+	Rerouted uint64
+	Gap      time.Duration
 	// Outage is how long the rail had been away (RailRejoined).
 	Outage time.Duration
 	// Missed counts the events that this subscriber lost just before this one because it was slow.
@@ -103,6 +108,9 @@ func (e Event) String() string {
 	}
 	if e.Outage > 0 {
 		fmt.Fprintf(&b, " outage=%s", e.Outage)
+	}
+	if e.Gap > 0 {
+		fmt.Fprintf(&b, " gap=%s rerouted=%d", e.Gap, e.Rerouted)
 	}
 	if e.Cause != nil {
 		fmt.Fprintf(&b, " cause=%q", e.Cause)

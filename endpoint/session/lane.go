@@ -61,6 +61,7 @@ type Generation struct {
 	bulk     int    // bulk bytes planned or in flight
 	inFlight uint64 // bytes of counted frames planned, or sent and not acknowledged
 	lost     uint64 // inFlight when it was fenced
+	rerouted uint64 // inFlight when it was settled, all of which went elsewhere
 	promised uint64 // bytes that another lane leaves to this one, while it fills a plan
 	chunks   int    // chunks of puts planned, or sent and not acknowledged
 	ackedBy  uint64 // total bytes acknowledged, for the rate
@@ -187,6 +188,9 @@ func (g *Generation) BytesInFlight() uint64 { return g.inFlight }
 
 // LostBytes is what was in flight when the generation was fenced.
 func (g *Generation) LostBytes() uint64 { return g.lost }
+
+// ReroutedBytes is what the peer had not applied when the generation was settled, and what other lanes carry again.
+func (g *Generation) ReroutedBytes() uint64 { return g.rerouted }
 
 // IsQuiet tells whether the generation is fenced, no bracket of it is open, and its card is done.
 func (g *Generation) IsQuiet() bool { return g.quiet }

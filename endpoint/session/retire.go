@@ -267,6 +267,7 @@ func (s *Session) reroute(g *Generation) {
 		it := g.counted.pop()
 		s.rerouteItem(&it, false)
 	}
+	g.rerouted = g.inFlight
 	g.inFlight, g.bulk, g.chunks = 0, 0, 0
 	s.requeue(back)
 }

@@ -19,6 +19,7 @@ const (
 	protoactor = "github.com/asynkron/protoactor-go"
 	protobuf   = "google.golang.org/protobuf"
 	zap        = "go.uber.org/zap"
+	prometheus = "github.com/prometheus/client_golang"
 	xsys       = "golang.org/x/sys"
 	rdmamap    = "github.com/Mellanox/rdmamap"
 	netlink    = "github.com/vishvananda/netlink"
@@ -38,6 +39,7 @@ var library = map[string]wall{
 	"rail/railtest":    {own: []string{"rail", "rma", "wire"}, modules: testModules},
 	"endpoint": {own: []string{"endpoint/session", "rail", "rma", "wire", "supervision"},
 		modules: []string{protoactor, zap}},
+	"metrics": {own: []string{"rail", "wire"}, modules: []string{prometheus}},
 	"actors": {own: []string{"endpoint", "endpoint/session", "rail", "rma", "wire", "supervision", "rail/tcp", "rail/verbs"},
 		modules: []string{protoactor, protobuf, zap, xsys}},
 }
