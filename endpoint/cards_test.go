@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -142,9 +143,9 @@ func TestCardsThatComeAndGo(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		p := newPlugged(t, nil, []string{"eth0 10.0.0.1/24"}, []string{"eth0 10.0.0.2/24"})
 		p.become("10.0.0.1>10.0.0.2")
-		there := startTalk(t, p.a, p.b, talkSpec{targets: 2, pause: 3 * time.Millisecond, large: 40 << 10, seed: 1})
-		back := startTalk(t, p.b, p.a, talkSpec{targets: 2, pause: 3 * time.Millisecond, large: 40 << 10, seed: 2})
-		load := startPuts(t, p.ab, p.b, putSpec{workers: 2, pause: 2 * time.Millisecond, largest: 100 << 10, seed: 3})
+		there := startTalk(t, p.a, p.b, talkSpec{targets: 2, pause: 30 * time.Millisecond, large: 40 << 10, seed: 1})
+		back := startTalk(t, p.b, p.a, talkSpec{targets: 2, pause: 30 * time.Millisecond, large: 40 << 10, seed: 2})
+		load := startPuts(t, p.ab, p.b, putSpec{workers: 2, pause: 20 * time.Millisecond, largest: 100 << 10, seed: 3})
 
 		p.hosts[1].plug("eth0 10.0.0.2/24", "eth1 10.0.1.2/24") // at the side that accepts: it tells the other
 		p.become("10.0.0.1>10.0.0.2", "10.0.0.1>10.0.1.2")
@@ -188,6 +189,8 @@ func TestCardsThatComeAndGo(t *testing.T) {
 func TestCardsAreReported(t *testing.T) {
 	virtually(t, func(t *testing.T) {
 		p := newPlugged(t, func(c *Config) { c.OutageLimit = time.Hour }, []string{"eth0 10.0.0.1/24", "docker0"}, []string{"eth0 10.0.0.2/24"})
+		p.become("10.0.0.1>10.0.0.2")
+		synctest.Wait() // the events' reader has a goroutine of its own
 		ignored := p.a.events.of(rail.DeviceIgnored)
 		require.Len(t, ignored, 1)
 		require.Equal(t, p.b.Address(), ignored[0].Peer)
@@ -210,6 +213,7 @@ func TestCardsAreReported(t *testing.T) {
 		p.network.Wire("10.0.0.1", "10.0.0.2").Heal()
 		p.hosts[0].plug("eth0 10.0.0.1/24")
 		p.become("10.0.0.1>10.0.0.2")
+		synctest.Wait()
 		require.Len(t, p.a.events.of(rail.DeviceJoined), 1)
 	})
 }

@@ -41,7 +41,7 @@ var demands = []demand{
 
 // tests are the packages whose tests run the code. Those of endpoint would add time and no certainty: what they
 // reach depends on the scheduler.
-var tests = []string{"./wire", "./rma", "./supervision", "./rail", "./test/script", "./test/sim"}
+var tests = []string{"./wire", "./rma", "./endpoint/session", "./supervision", "./rail", "./test/script", "./test/sim"}
 
 // worlds is what the simulator plays.
 var worlds = []string{"--seeds", "150", "--from", "1"}
