@@ -73,10 +73,10 @@ type health struct {
 const (
 	actorPairs  = 3
 	messageRate = 150
-	putters     = 4
+	putters     = 6
 	slots       = 16
-	slotSize    = 2<<20 + load.Scratch
-	maxPut      = 1 << 20
+	slotSize    = 4<<20 + load.Scratch
+	maxPut      = 2 << 20
 	watch       = 600 * time.Millisecond
 	// patience bounds waits that the framework itself does not bound: longer than any script is unkind.
 	patience = 60 * time.Second

@@ -142,7 +142,10 @@ func (l *Lab) lay(i int) error {
 func (l *Lab) Rails() int { return l.options.Rails }
 
 // Address is that of a host's card of rail i.
-func (l *Lab) Address(s Side, i int) netip.Addr {
+func (l *Lab) Address(s Side, i int) netip.Addr { return CardAddress(s, i) }
+
+// CardAddress is the same for every lab.
+func CardAddress(s Side, i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 77, byte(i), 1 + byte(s)})
 }
 

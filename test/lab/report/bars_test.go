@@ -42,8 +42,8 @@ func TestWhatAnAttemptNeeds(t *testing.T) {
 func TestFlags(t *testing.T) {
 	o, err := parse([]string{"--runs", "1", "--cut", "blackhole", "--no-mptcp"}, io.Discard)
 	require.NoError(t, err)
-	assert.Equal(t, options{runs: 1, attempts: 3, cut: "blackhole", list: "cuts", noMPTCP: true}, o)
-	for _, bad := range [][]string{{"--cut", "black"}, {"--cut", "black, linkdown"}, {"--runs", "0"}, {"--list", "x"}, {"x"}, {"--y"}} {
+	assert.Equal(t, options{runs: 1, attempts: 3, cut: "blackhole", list: "cuts", time: 30 * time.Minute, noMPTCP: true}, o)
+	for _, bad := range [][]string{{"--cut", "black"}, {"--cut", "black, linkdown"}, {"--runs", "0"}, {"--list", "x"}, {"--time", "1s"}, {"x"}, {"--y"}} {
 		_, err := parse(bad, io.Discard)
 		assert.ErrorIs(t, err, errUsage, "%v", bad)
 	}

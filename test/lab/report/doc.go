@@ -4,6 +4,7 @@
 //	go run ./test/lab/report --cut blackhole --runs 1 --no-mptcp
 //	go run ./test/lab/report --list stripes         the second list: what several rails carry
 //	go run ./test/lab/report --list peer            the fourth: peers that stop and die
+//	go run ./test/lab/report --list busy --time 2m  the fifth: black holes while other work keeps the cores busy
 //
 // Words as in lab.Gap: stall, full rate, back in use. A figure is the median of --runs runs, and its limit the bar, times how
 // much slower MPTCP is here than where the bars were set, if it is. A cut that misses a bar is tried again: two of three

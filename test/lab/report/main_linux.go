@@ -19,6 +19,7 @@ import (
 type options struct {
 	runs, attempts int
 	cut, list      string
+	time           time.Duration
 	noMPTCP        bool
 	verbose        bool
 }
@@ -58,7 +59,8 @@ func parse(args []string, complain io.Writer) (o options, err error) {
 	flags.IntVar(&o.runs, "runs", 5, "runs of each cut; the figures are their medians")
 	flags.IntVar(&o.attempts, "attempts", 3, "attempts at each cut; most of them must meet the bars")
 	flags.StringVar(&o.cut, "cut", "", "this cut alone: "+names())
-	flags.StringVar(&o.list, "list", "", "this list alone: cuts, stripes or peer")
+	flags.StringVar(&o.list, "list", "", "this list alone: cuts, stripes, peer or busy")
+	flags.DurationVar(&o.time, "time", 30*time.Minute, "of the list busy")
 	flags.BoolVar(&o.noMPTCP, "no-mptcp", false, "do not compare: the limits are the bars themselves")
 	flags.BoolVar(&o.verbose, "v", false, "tell of each run")
 	if err := flags.Parse(args); err != nil {
@@ -68,13 +70,15 @@ func parse(args []string, complain io.Writer) (o options, err error) {
 		return o, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	switch o.list {
-	case "", "cuts", "stripes", "peer":
+	case "", "cuts", "stripes", "peer", "busy":
 	default:
-		return o, fmt.Errorf("%w: there is no list %q; there are cuts, stripes and peer", errUsage, o.list)
+		return o, fmt.Errorf("%w: there is no list %q; there are cuts, stripes, peer and busy", errUsage, o.list)
 	}
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("%w: %q is no flag", errUsage, flags.Arg(0))
+	case o.time < leastBusy:
+		return o, fmt.Errorf("%w: a time of %v; %v at least", errUsage, o.time, leastBusy)
 	case o.runs < 1 || o.attempts < 1:
 		return o, fmt.Errorf("%w: %d runs and %d attempts; at least one of each", errUsage, o.runs, o.attempts)
 	case o.cut != "" && !strings.Contains(" "+names()+",", " "+o.cut+","):
@@ -116,7 +120,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	for _, list := range []struct {
 		name string
 		do   func(context.Context) (bool, error)
-	}{{"cuts", b.cuts}, {"stripes", b.stripes}, {"peer", b.peer}} {
+	}{{"cuts", b.cuts}, {"stripes", b.stripes}, {"peer", b.peer}, {"busy", b.busy}} {
 		if o.list != "" && o.list != list.name {
 			continue
 		}

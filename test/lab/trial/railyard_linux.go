@@ -120,7 +120,7 @@ func (t Tool) Run(ctx context.Context, p Plan) (o Outcome, err error) {
 	if err := json.Unmarshal(out.Bytes(), &o.Result); err != nil {
 		return o, fmt.Errorf("%w: the initiator's result cannot be read (%w): %s%s", ErrTrial, err, complaint.String(), out.String())
 	}
-	o.count(l, p)
+	o.count(p)
 	if o.Timeline, err = readTimeline(file); err != nil || o.Cut == 0 || target.Killed() {
 		return o, err
 	}
@@ -202,7 +202,7 @@ func ended(ctx context.Context, p *lab.Process) error {
 }
 
 // count looks through the trouble. A rail that is only slow has lost no life rightly.
-func (o *Outcome) count(l *lab.Lab, p Plan) {
+func (o *Outcome) count(p Plan) {
 	deadly := false
 	for _, c := range p.Cuts {
 		switch c.Kind {
@@ -216,7 +216,7 @@ func (o *Outcome) count(l *lab.Lab, p Plan) {
 		case "EndpointDown":
 			o.Ended++
 		case "RailDown", "RailGaveUp":
-			if !deadly || railOf(l, t.Remote) != p.Rail || o.alive(t.At) {
+			if !deadly || Rail(t.Remote) != p.Rail || o.alive(t.At) {
 				o.False++
 			}
 		}

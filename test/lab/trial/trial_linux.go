@@ -130,16 +130,15 @@ func lively(t lab.Timeline) lab.Timeline {
 	return t
 }
 
-// railOf finds the rail by an address of it; -1: none.
-func railOf(l *lab.Lab, address string) int {
+// Rail finds the rail of the address of a card of a lab, port and all; -1: it is none.
+func Rail(address string) int {
 	host, _, _ := strings.Cut(address, ":")
 	at, err := netip.ParseAddr(host)
-	if err != nil {
-		return -1
-	}
-	for i := range l.Rails() {
-		if at == l.Address(lab.A, i) || at == l.Address(lab.B, i) {
-			return i
+	for i := range lab.MaxRails {
+		for _, s := range []lab.Side{lab.A, lab.B} {
+			if err == nil && at == lab.CardAddress(s, i) {
+				return i
+			}
 		}
 	}
 	return -1
