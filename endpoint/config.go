@@ -100,7 +100,7 @@ type Ref struct {
 	S    string
 	once bool
 	name *session.Name
-	in   *session.Session
+	in   *session.Identity // not the session: a name is remembered for longer than an epoch lasts
 }
 
 // NewRef makes a Ref of a name.
@@ -114,12 +114,12 @@ func (r *Ref) resolve(s *session.Session) *session.Name {
 	if r == nil {
 		return nil
 	}
-	switch {
-	case r.in == s:
+	switch id := s.Identity(); {
+	case r.in == id:
 	case r.once:
-		r.name, r.in = session.Inline(r.S), s
+		r.name, r.in = session.Inline(r.S), id
 	default:
-		r.name, r.in = s.Intern(r.S), s
+		r.name, r.in = s.Intern(r.S), id
 	}
 	return r.name
 }

@@ -15,6 +15,8 @@ type Session struct {
 	cfg     Config
 	regions *rma.Table
 	now     time.Duration // the latest `now` that came in
+	// identity tells this session from all others.
+	identity *Identity
 
 	lanes   []*Lane // by wire.RailID; nil where a rail is unknown
 	fx      []Effect
@@ -132,7 +134,7 @@ func New(cfg Config, regions *rma.Table) (*Session, error) {
 		return nil, err
 	}
 	return &Session{
-		cfg: cfg, regions: regions, names: newNames(), peerNames: newNames(),
+		cfg: cfg, regions: regions, names: newNames(), peerNames: newNames(), identity: new(Identity),
 		granted: cfg.PeerWindow, grantSent: cfg.Window,
 		ops: make(map[wire.OpID]*Op), parting: make(map[wire.OpID]*Op), holds: make(map[string]*hold),
 		assemblies: make(map[wire.OpID]*assembly), tombs: make(map[wire.OpID]*tombstone),
@@ -206,6 +208,12 @@ func (s *Session) Open() bool {
 
 // OpenOps is how many operations are open.
 func (s *Session) OpenOps() int { return len(s.ops) }
+
+// Identity stands for a session in memories that outlive it: it keeps nothing of the session alive.
+type Identity struct{ _ byte }
+
+// Identity gives the session's.
+func (s *Session) Identity() *Identity { return s.identity }
 
 // Closed is why the session is over; nil while it lives.
 func (s *Session) Closed() error { return s.closed }
