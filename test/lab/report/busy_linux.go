@@ -81,8 +81,8 @@ func (b *bench) busy(ctx context.Context) (bool, error) {
 	}
 	slowest, missed, falsely := judgeBusy(holes, o.Trouble, on(p.Rail))
 	ok := missed == 0 && falsely == 0 && o.Errors+o.Bad == 0 && o.Ended == 0 && len(holes) > 0
-	fmt.Fprintf(b.out, "busy for %v: %d black holes, noticed within %s ms at most, %d not within %s ms; %d lives lost for nothing; failed %d, "+
-		"wrong %d, ended %d; %.0f MB/s  %s\n", b.time, len(holes), millis(slowest), missed, millis(detectable), falsely, o.Errors, o.Bad,
+	fmt.Fprintf(b.out, "busy for %v: %d black holes, noticed within %s ms at most, %d not within %s ms; %d lives lost for nothing; "+
+		"failed %d, wrong %d, ended %d; %.0f MB/s  %s\n", b.time, len(holes), millis(slowest), missed, millis(detectable), falsely, o.Errors, o.Bad,
 		o.Ended, o.MBps, word(ok))
 	if b.verbose {
 		b.tell(pair{ours: o})
@@ -101,7 +101,8 @@ func judgeBusy(holes []hole, trouble []trial.Trouble, cut func(address string) b
 	for _, h := range holes {
 		noticed := lab.Never
 		for _, t := range trouble {
-			if d := time.Duration(t.At - h.cut); (t.Kind == "RailSuspect" || t.Kind == "RailDown") && cut(t.Remote) && d >= 0 && noticed == lab.Never {
+			notice := (t.Kind == "RailSuspect" || t.Kind == "RailDown") && cut(t.Remote)
+			if d := time.Duration(t.At - h.cut); notice && d >= 0 && noticed == lab.Never {
 				noticed = d
 			}
 		}
