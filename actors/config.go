@@ -53,8 +53,13 @@ type Config struct {
 	// Secret is shared by all nodes: who does not know it gets in nowhere. Empty: none, and then a
 	// session is only protected from strangers who cannot read its traffic.
 	Secret []byte
-	// TLS and RequireTLS are not built yet; Start refuses them.
-	TLS        *tls.Config
+	// TLS encrypts rails over TCP (TLS 1.3), where the peer has it too. It needs a certificate, which both ends
+	// show, and the authorities to trust: RootCAs, and ClientCAs where those of callers differ. A
+	// peer's certificate must be for the host of its node's address, or for TLS.ServerName where that is set. TLSFiles makes one of
+	// files that may change. Nil: none.
+	TLS *tls.Config
+	// RequireTLS takes no rail but encrypted ones, in either direction. Without it a node that has TLS still
+	// takes plain rails to and from nodes that have none, for as long as they are being given theirs.
 	RequireTLS bool
 
 	// Policy judges failures of rails. Nil: supervision.Default.
@@ -127,11 +132,8 @@ func (c Config) withDefaults() (Config, error) {
 
 func (c *Config) checkNotBuilt() error {
 	switch {
-	case c.TLS != nil:
-		return refused("TLS", "set",
-			"TLS is not built yet: leave it nil, set Secret, and keep the rails on networks you trust")
-	case c.RequireTLS:
-		return refused("RequireTLS", true, "TLS is not built yet, so no peer could meet it: leave it false")
+	case c.RequireTLS && c.TLS == nil:
+		return refused("RequireTLS", true, "TLS is nil, so no rail could be encrypted: give TLS a certificate")
 	case len(c.Kinds) > 0:
 		return refused("Kinds", fmt.Sprintf("%d kinds", len(c.Kinds)),
 			"remote spawn is not built yet: leave it nil, and have an actor of yours spawn on request")

@@ -137,7 +137,8 @@ func (n *Node) open() error {
 	}
 	m, err := endpoint.Start(endpoint.Config{
 		System: n.system, Host: n, Kinds: kinds, Bindings: n.cfg.Rails, Name: n.cfg.Name, Advertise: n.cfg.Advertise,
-		Secret: n.cfg.Secret, Policy: n.cfg.Policy, OutageLimit: n.cfg.OutageLimit, CancelWait: n.cfg.CancelWait,
+		Secret: n.cfg.Secret, TLS: n.cfg.TLS, RequireTLS: n.cfg.RequireTLS,
+		Policy: n.cfg.Policy, OutageLimit: n.cfg.OutageLimit, CancelWait: n.cfg.CancelWait,
 		Health: n.cfg.Health, Session: n.cfg.session(), MaxPeers: n.cfg.MaxPeers, MaxRegions: n.cfg.MaxRegions,
 		Logger: n.log, Events: n.events, RailProps: n.cfg.RailProps, TransportProps: n.cfg.TransportProps, Shares: true,
 	})

@@ -49,14 +49,20 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		"health":                     {func(c *Config) { c.Health.Beat = -4 * time.Second }, []string{"Health", "-4s"}},
 		"TLS":                        {func(c *Config) { c.TLS = &tls.Config{} }, []string{"TLS"}},
 		"require TLS":                {func(c *Config) { c.RequireTLS = true }, []string{"RequireTLS", "true"}},
-		"kinds":                      {func(c *Config) { c.Kinds = map[string]*actor.Props{"k": {}} }, []string{"Kinds", "1"}},
-		"max open":                   {func(c *Config) { c.MaxOpen = -5 }, []string{"MaxOpen", "-5"}},
-		"max regions":                {func(c *Config) { c.MaxRegions = -6 }, []string{"MaxRegions", "-6"}},
-		"max peers":                  {func(c *Config) { c.MaxPeers = -7 }, []string{"MaxPeers", "-7"}},
-		"max message":                {func(c *Config) { c.MaxMessage = 1 << 40 }, []string{"MaxMessage", "1099511627776"}},
-		"window":                     {func(c *Config) { c.Window = 1000 }, []string{"Window", "1000", "MaxMessage"}},
-		"a nil transport":            {func(c *Config) { c.Transports = []rail.Kind{nil} }, []string{"Transports[0]"}},
-		"a second tcp":               {func(c *Config) { c.Transports = []rail.Kind{secondTCP{}} }, []string{"Transports[0]", "tcp"}},
+		"old TLS": {func(c *Config) {
+			c.TLS = &tls.Config{Certificates: make([]tls.Certificate, 1), MaxVersion: tls.VersionTLS12}
+		}, []string{"TLS", "MaxVersion"}},
+		"TLS that trusts everybody": {func(c *Config) {
+			c.TLS = &tls.Config{Certificates: make([]tls.Certificate, 1), InsecureSkipVerify: true}
+		}, []string{"TLS", "InsecureSkipVerify"}},
+		"kinds":           {func(c *Config) { c.Kinds = map[string]*actor.Props{"k": {}} }, []string{"Kinds", "1"}},
+		"max open":        {func(c *Config) { c.MaxOpen = -5 }, []string{"MaxOpen", "-5"}},
+		"max regions":     {func(c *Config) { c.MaxRegions = -6 }, []string{"MaxRegions", "-6"}},
+		"max peers":       {func(c *Config) { c.MaxPeers = -7 }, []string{"MaxPeers", "-7"}},
+		"max message":     {func(c *Config) { c.MaxMessage = 1 << 40 }, []string{"MaxMessage", "1099511627776"}},
+		"window":          {func(c *Config) { c.Window = 1000 }, []string{"Window", "1000", "MaxMessage"}},
+		"a nil transport": {func(c *Config) { c.Transports = []rail.Kind{nil} }, []string{"Transports[0]"}},
+		"a second tcp":    {func(c *Config) { c.Transports = []rail.Kind{secondTCP{}} }, []string{"Transports[0]", "tcp"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := loopback(1)

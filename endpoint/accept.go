@@ -62,39 +62,26 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
-// admit counts a connection whose handshake is not done. Beyond the bound the oldest one makes room: a peer is done in
-// milliseconds, so it is a stranger who keeps us waiting.
+// admit counts a connection whose handshake is not done; beyond the bounds another one makes room.
 func (m *Manager) admit(conn rail.Conn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closing.Load() {
 		return false
 	}
-	if len(m.handshaking) >= m.cfg.MaxPending {
-		var oldest rail.Conn
-		first := m.callers
-		for c, n := range m.handshaking {
-			if n < first {
-				oldest, first = c, n
-			}
-		}
-		if oldest != nil {
-			delete(m.handshaking, oldest)
-			oldest.Kill()                                           // its handshake ends, and closes it
-			if m.turnedAway++; m.turnedAway&(m.turnedAway-1) == 0 { // a line at 1, 2, 4, 8, …
-				m.log.Warn("more callers than MaxPending do not finish their handshake; the oldest are dropped",
-					zap.Int("MaxPending", m.cfg.MaxPending), zap.Uint64("dropped", m.turnedAway))
-			}
+	if dropped := m.guests.enter(conn, m.cfg.MaxPending); dropped != nil {
+		dropped.Kill()                                          // its handshake ends, and closes it
+		if m.turnedAway++; m.turnedAway&(m.turnedAway-1) == 0 { // a line at 1, 2, 4, 8, …
+			m.log.Warn("more callers than MaxPending do not finish their handshake; the oldest are dropped",
+				zap.Int("MaxPending", m.cfg.MaxPending), zap.Uint64("dropped", m.turnedAway))
 		}
 	}
-	m.handshaking[conn] = m.callers
-	m.callers++
 	return true
 }
 
 func (m *Manager) dismiss(conn rail.Conn) {
 	m.mu.Lock()
-	delete(m.handshaking, conn)
+	m.guests.leave(conn)
 	m.mu.Unlock()
 }
 
@@ -108,11 +95,11 @@ func (m *Manager) report(conn rail.Conn, err error) {
 		return
 	}
 	var refused *RefusedError
-	if errors.As(err, &refused) && refused.Code != wire.RefusalCode_UNAUTHENTIC {
+	if errors.As(err, &refused) && !refused.stranger() {
 		m.log.Debug("rail refused", zap.String("from", conn.RemoteAddr()), zap.Error(err))
 		return
 	}
-	m.log.Warn("connection closed: it is no rail of a peer", zap.String("from", conn.RemoteAddr()),
+	m.caution("connection closed: it is no rail of a peer", zap.String("from", conn.RemoteAddr()),
 		zap.String("at", conn.LocalAddr()), zap.Error(err))
 }
 
@@ -124,24 +111,27 @@ func (m *Manager) serve(conn rail.Conn, device string) error {
 	ctx, done := context.WithTimeout(m.ctx, m.cfg.HandshakeTimeout)
 	defer done()
 	greeted := m.now()
-	c := &wire.Challenge{Version: wire.Version, Features: wire.Features, Nonce: make([]byte, wire.NonceSize),
-		Node: m.address, Incarnation: m.incarnation[:], Name: m.cfg.Name}
-	m.random(c.Nonce)
-	if err := writeHandshake(conn, wire.KindChallenge, c); err != nil {
+	g, err := m.greet(conn)
+	if err != nil {
 		return err
 	}
 	h := &wire.Hello{}
 	if err := wire.ReadHandshake(conn, wire.KindHello, h); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-			return join(errHungUp, err)
-		}
-		return err
+		return wordless(err)
 	}
-	if !session.Echoes(c, h) {
+	if !session.Echoes(g.challenge, h) {
 		return errors.New("its hello does not echo the challenge: it is old, or forged")
 	}
-	a := &acceptance{m: m, c: c, h: h, conn: conn, device: device, greeted: greeted}
+	a := &acceptance{m: m, c: g.challenge, channel: g.channel, h: h, conn: conn, device: device, greeted: greeted}
 	return a.run(ctx)
+}
+
+// wordless marks the end of the stream as that of a caller that says nothing.
+func wordless(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return join(errHungUp, err)
+	}
+	return err
 }
 
 // errHungUp: a caller that says nothing, as one that asks who answers at an address.
@@ -153,16 +143,22 @@ type acceptance struct {
 	c    *wire.Challenge
 	h    *wire.Hello
 	conn rail.Conn
+	// channel is what encrypts the connection; nil: nothing does.
+	channel *channel
 	// device is where it came in.
 	device string
-	key    []byte
-	e      *Endpoint
+	// key is the session's; proof that of the proofs on this connection.
+	key, proof []byte
+	e          *Endpoint
 	// greeted is when we challenged it. The hello proves that its sender lived after that, and no more.
 	greeted time.Duration
 }
 
 func (a *acceptance) run(ctx context.Context) error {
 	m, h := a.m, a.h
+	if reason := a.insecure(); reason != "" {
+		return a.refuse(wire.RefusalCode_INSECURE, reason)
+	}
 	if err := a.authenticate(); err != nil {
 		return err
 	}
@@ -172,6 +168,9 @@ func (a *acceptance) run(ctx context.Context) error {
 	e, code, reason := a.endpoint(ctx)
 	if code != wire.RefusalCode_OK {
 		return a.refuse(code, reason)
+	}
+	if e.downgrades(a.conn, a.channel) {
+		return a.refuse(wire.RefusalCode_INSECURE, "a plain rail, where the session's others are encrypted")
 	}
 	a.e = e
 	id, g := wire.RailID(h.GetRail()), wire.Generation(h.GetGeneration())
@@ -217,10 +216,11 @@ func (a *acceptance) authenticate() error {
 	default:
 		a.key = session.Key(m.cfg.Secret, h.GetToken(), h.GetSession())
 	}
+	a.proof = a.channel.proof(a.key)
 	if len(m.cfg.Secret) == 0 && !h.GetFirst() && m.bySession(h.GetSession()) == nil {
 		return nil // a join to a session of an earlier life: refused below, without a proof on either side
 	}
-	if !session.SameProof(h.GetMac(), session.HelloProof(a.key, a.c, h)) {
+	if !session.SameProof(h.GetMac(), session.HelloProof(a.proof, a.c, h)) {
 		return a.unauthentic("its hello does not prove that it knows the secret")
 	}
 	return nil
@@ -335,6 +335,7 @@ func (a *acceptance) adopt(e *Endpoint) {
 	e.opener = false
 	e.id = [wire.SessionSize]byte(a.h.GetSession())
 	e.key, e.agreed, e.agreedAt = a.key, true, a.m.now()
+	e.secured = a.channel != nil
 	e.incarnation, e.peerName = wire.NodeID(a.h.GetIncarnation()), a.h.GetName()
 	e.devices = a.h.GetDevices()
 	e.toldSerial = a.m.cards.current.Load().serial // the answer tells them
@@ -344,7 +345,7 @@ func (a *acceptance) adopt(e *Endpoint) {
 
 func (a *acceptance) refuse(code wire.RefusalCode, reason string) error {
 	answer := &wire.Answer{Code: code, Reason: reason, Node: a.m.address, Incarnation: a.m.incarnation[:], Nonce: a.h.GetNonce()}
-	answer.Mac = session.AnswerProof(a.key, a.c, a.h, answer)
+	answer.Mac = session.AnswerProof(a.proof, a.c, a.h, answer)
 	if err := writeHandshake(a.conn, wire.KindAnswer, answer); err != nil {
 		return err
 	}
@@ -382,7 +383,7 @@ func (a *acceptance) answer() error {
 		Serial: local.serial, Device: a.device,
 		Fenced: wire.FencedOf(union), Window: cfg.Window, MaxMessage: cfg.MaxMessage,
 	}
-	answer.Mac = session.AnswerProof(a.key, a.c, a.h, answer)
+	answer.Mac = session.AnswerProof(a.proof, a.c, a.h, answer)
 	return writeHandshake(a.conn, wire.KindAnswer, answer)
 }
 
@@ -391,7 +392,7 @@ func (a *acceptance) hearConfirm() error {
 	if err := wire.ReadHandshake(a.conn, wire.KindConfirm, confirm); err != nil {
 		return err
 	}
-	if !session.SameProof(confirm.GetMac(), session.ConfirmProof(a.key, a.c, a.h, confirm)) {
+	if !session.SameProof(confirm.GetMac(), session.ConfirmProof(a.proof, a.c, a.h, confirm)) {
 		return a.unauthentic("its confirmation does not prove that it knows the secret")
 	}
 	list, err := wire.RetiredOf(confirm.GetFenced())

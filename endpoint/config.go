@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"time"
@@ -32,6 +33,10 @@ type Config struct {
 	Name, Advertise string
 	// Secret is shared by all nodes; empty: each session has a random token of its own.
 	Secret []byte
+	// TLS encrypts the rails that can be, where the peer has it too; RequireTLS takes no others. A peer's certificate must be for the host
+	// of its node's address, or for TLS.ServerName where that is set.
+	TLS        *tls.Config
+	RequireTLS bool
 	// Policy judges failures; nil: supervision's default.
 	Policy supervision.Policy
 	// OutageLimit is how long an endpoint outlives the last rail on which its peer was heard of (30 s); CancelWait bounds
@@ -171,6 +176,9 @@ func (c Config) withDefaults() (Config, error) {
 		if c.Kinds[b.Kind] == nil {
 			return c, fmt.Errorf("%w: Rails: rail %d (%s) is of kind %q, which this node cannot carry", ErrConfig, i, b, b.Kind)
 		}
+	}
+	if c.RequireTLS && c.TLS == nil {
+		return c, fmt.Errorf("%w: RequireTLS is true and TLS is nil: give TLS a certificate and the authorities to trust", ErrConfig)
 	}
 	if err := c.Health.Validate(); err != nil {
 		return c, fmt.Errorf("%w: Health: %w", ErrConfig, err)

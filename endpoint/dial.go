@@ -29,6 +29,11 @@ func (r *RefusedError) Error() string {
 	return fmt.Sprintf("node %s refuses this rail: %s (%s)", r.Peer, r.Code, r.Reason)
 }
 
+// stranger tells whether it was the caller's identity that did not do.
+func (r *RefusedError) stranger() bool {
+	return r.Code == wire.RefusalCode_UNAUTHENTIC || r.Code == wire.RefusalCode_INSECURE
+}
+
 // FailureClass implements rail.Classed: refusals are worth another try, unless they are about identity or version.
 func (r *RefusedError) FailureClass() supervision.Class {
 	switch r.Code {
@@ -68,22 +73,30 @@ func (e *Endpoint) newLink(id wire.RailID, g wire.Generation) *link {
 
 // join is the dialer's handshake.
 func (e *Endpoint) join(ctx context.Context, id wire.RailID, g wire.Generation, conn rail.Conn) (rail.Link, error) {
+	l, err := e.shakeHands(ctx, id, g, conn)
+	if err != nil {
+		e.m.doubt(e.address, err)
+	}
+	return l, err
+}
+
+func (e *Endpoint) shakeHands(ctx context.Context, id wire.RailID, g wire.Generation, conn rail.Conn) (rail.Link, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
 			return nil, fmt.Errorf("handshake with %s: %w", e.address, err)
 		}
 	}
-	challenge := &wire.Challenge{}
-	if err := wire.ReadHandshake(conn, wire.KindChallenge, challenge); err != nil {
+	greeted, err := e.m.hear(conn, hostOf(e.address), e.mustSecure())
+	if err != nil {
 		return nil, fmt.Errorf("waiting for %s to greet at %s: %w", e.address, conn.RemoteAddr(), err)
 	}
-	if err := e.checkChallenge(challenge); err != nil {
+	if err := e.checkChallenge(greeted.challenge); err != nil {
 		return nil, err
 	}
 	if err := e.displace(ctx, id, g); err != nil {
 		return nil, err
 	}
-	hello, err := e.hello(id, g, challenge, conn)
+	hello, err := e.hello(id, g, greeted, conn)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +104,7 @@ func (e *Endpoint) join(ctx context.Context, id wire.RailID, g wire.Generation, 
 	if err != nil {
 		return nil, err
 	}
-	confirm, err := e.takeAnswer(challenge, hello, answer)
+	confirm, err := e.takeAnswer(greeted, hello, answer)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +207,8 @@ func (e *Endpoint) fenceOlder(ctx context.Context, id wire.RailID, g wire.Genera
 	}
 }
 
-func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, conn rail.Conn) (*wire.Hello, error) {
+func (e *Endpoint) hello(id wire.RailID, g wire.Generation, with *greeting, conn rail.Conn) (*wire.Hello, error) {
+	c := with.challenge
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.over(); err != nil {
@@ -205,7 +219,7 @@ func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, c
 	}
 	local, remote := e.devicesOf(id)
 	h := &wire.Hello{
-		Version: wire.Version, Features: wire.Features, Node: e.m.address, Incarnation: e.m.incarnation[:], Name: e.m.cfg.Name,
+		Version: wire.Version, Features: e.m.offer(conn), Node: e.m.address, Incarnation: e.m.incarnation[:], Name: e.m.cfg.Name,
 		Challenge: c.GetNonce(), Nonce: make([]byte, wire.NonceSize), Target: e.address, TargetIncarnation: c.GetIncarnation(),
 		Session: bytes.Clone(e.id[:]), Epoch: 1, First: !e.agreed, Rail: uint32(id), Generation: uint64(g),
 		Local: local, Remote: remote, Devices: e.m.cards.current.Load().told,
@@ -215,7 +229,7 @@ func (e *Endpoint) hello(id wire.RailID, g wire.Generation, c *wire.Challenge, c
 	if h.First && len(e.m.cfg.Secret) == 0 {
 		h.Token = e.token
 	}
-	h.Mac = session.HelloProof(e.key, c, h)
+	h.Mac = session.HelloProof(with.channel.proof(e.key), c, h)
 	return h, nil
 }
 
@@ -232,9 +246,10 @@ func (e *Endpoint) exchange(conn rail.Conn, hello *wire.Hello) (*wire.Answer, er
 }
 
 // takeAnswer checks the answer and takes over what it says.
-func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) (*wire.Confirm, error) {
+func (e *Endpoint) takeAnswer(with *greeting, h *wire.Hello, a *wire.Answer) (*wire.Confirm, error) {
+	c := with.challenge
 	e.mu.Lock()
-	key := e.key
+	key := with.channel.proof(e.key)
 	e.mu.Unlock()
 	if a.GetCode() != wire.RefusalCode_OK {
 		refused := &RefusedError{Peer: e.address, Code: a.GetCode(), Reason: a.GetReason()}
@@ -258,7 +273,7 @@ func (e *Endpoint) takeAnswer(c *wire.Challenge, h *wire.Hello, a *wire.Answer) 
 	}
 	first := !e.agreed
 	if first {
-		e.agreed, e.agreedAt = true, e.m.now()
+		e.agreed, e.agreedAt, e.secured = true, e.m.now(), with.channel != nil
 		e.s.SetPeerLimits(a.GetWindow(), a.GetMaxMessage())
 	}
 	if r := e.record(wire.RailID(h.GetRail())); r != nil && r.device == "" {
@@ -297,13 +312,14 @@ func (m *Manager) identify(ctx context.Context, address string) (node string, fr
 		try, done := context.WithTimeout(ctx, 2*time.Second)
 		var node string
 		err := safely(func() (err error) {
-			node, err = m.ask(try, b, address)
+			node, err = m.ask(try, b, address, hostOf(address))
 			return err
 		})
 		done()
 		if err == nil {
 			return node, b, nil
 		}
+		m.doubt(address, err)
 		errs = append(errs, fmt.Errorf("from %s: %w", b.Address, err))
 		if ctx.Err() != nil {
 			break
@@ -312,7 +328,8 @@ func (m *Manager) identify(ctx context.Context, address string) (node string, fr
 	return "", rail.Binding{}, join(errs...)
 }
 
-func (m *Manager) ask(ctx context.Context, b rail.Binding, address string) (string, error) {
+// ask hears who greets at an address. name is the host that the certificate there must have, where TLS is spoken.
+func (m *Manager) ask(ctx context.Context, b rail.Binding, address, name string) (string, error) {
 	conn, err := m.cfg.Kinds[b.Kind].Dial(ctx, b.Address, address)
 	if err != nil {
 		return "", err
@@ -322,10 +339,11 @@ func (m *Manager) ask(ctx context.Context, b rail.Binding, address string) (stri
 	if err := conn.SetDeadline(deadline); err != nil {
 		return "", err
 	}
-	c := &wire.Challenge{}
-	if err := wire.ReadHandshake(conn, wire.KindChallenge, c); err != nil {
+	greeted, err := m.hear(conn, name, m.cfg.RequireTLS)
+	if err != nil {
 		return "", fmt.Errorf("no node greets at %s: %w", address, err)
 	}
+	c := greeted.challenge
 	m.log.Debug("identified", zap.String("address", address), zap.String("node", c.GetNode()))
 	return c.GetNode(), nil
 }

@@ -48,6 +48,7 @@ type Endpoint struct {
 	id          [wire.SessionSize]byte
 	key         []byte // proves that a rail belongs to the session
 	token       []byte
+	secured     bool // the session was agreed on inside TLS: no plain rail may join it
 	agreed      bool // the peer has answered the first hello, or we have accepted one
 	agreedAt    time.Duration
 	incarnation wire.NodeID

@@ -62,7 +62,7 @@ const maxReach = 4096
 func (m *Manager) try(node string, p *pairing, x pair) bool {
 	ctx, done := context.WithTimeout(m.ctx, askTimeout)
 	defer done()
-	who, err := m.ask(ctx, p.local[x.local], x.address)
+	who, err := m.ask(ctx, p.local[x.local], x.address, hostOf(node))
 	return err == nil && who == node
 }
 

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -59,6 +60,18 @@ func bothKinds(t *testing.T, test func(t *testing.T, kind string)) {
 			test(t, kind)
 		})
 	}
+}
+
+// kindTLS is TCP with TLS on every rail.
+const kindTLS = "tls"
+
+// allKinds also runs a test over encrypted rails.
+func allKinds(t *testing.T, test func(t *testing.T, kind string)) {
+	bothKinds(t, test)
+	t.Run(kindTLS, func(t *testing.T) {
+		noDescriptorLeft(t)
+		test(t, kindTLS)
+	})
 }
 
 // patientHealth is for tests in which no rail may be suspected: a busy machine must not look like a dead rail.
@@ -208,7 +221,7 @@ func launch(t testing.TB, g *ground, bindings []rail.Binding, changes ...func(*C
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	}), actor.WithDeadLetterThrottleInterval(time.Millisecond)) // its goroutine outlives the system by so much
 	p.cfg = Config{System: p.system, Host: p.witness, Kinds: g.kinds, Bindings: bindings, Logger: testLogger(),
-		Events: rail.NewEvents(), OutageLimit: patience}
+		Events: rail.NewEvents(), OutageLimit: patience, TLS: g.tls, RequireTLS: g.tls != nil}
 	for _, change := range changes {
 		if change != nil {
 			change(&p.cfg)
@@ -348,6 +361,7 @@ func descriptors(t testing.TB) []string {
 // ground is where nodes stand: bindings with cables between them.
 type ground struct {
 	kinds     map[string]rail.Kind
+	tls       *tls.Config // of both nodes; nil: their rails are plain
 	near, far []rail.Binding
 	cables    []cable
 }
@@ -383,7 +397,10 @@ func newGround(t testing.TB, kind string, rails int) *ground {
 		}
 		return g
 	}
-	g.kinds[kind] = tcp.New(tcp.Config{})
+	if kind == kindTLS {
+		g.tls = nodeTLS(t, authority(t), "127.0.0.1")
+	}
+	g.kinds[rail.KindTCP] = tcp.New(tcp.Config{})
 	for range rails {
 		f := newForwarder(t)
 		g.near = append(g.near, rail.TCP("127.0.0.1:0"))

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	crand "crypto/rand"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ const maxRails = 64
 type Manager struct {
 	cfg         Config
 	log         *zap.Logger
+	tls         *tls.Config // what rails speak; nil: none
+	lines       lines
 	regions     *rma.Table
 	start       time.Time
 	address     string
@@ -48,15 +51,14 @@ type Manager struct {
 
 	mu sync.Mutex
 	// Owner of the rest: mu. It may be taken while an endpoint's lock is held, never the other way round.
-	peers       map[string]*Endpoint
-	former      map[string]*Endpoint     // ended, and something of them is still in progress
-	making      map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
-	sessions    map[[wire.SessionSize]byte]*Endpoint
-	routes      map[string]*Route
-	graves      graves
-	handshaking map[rail.Conn]uint64 // in the order in which they came
-	callers     uint64
-	turnedAway  uint64
+	peers      map[string]*Endpoint
+	former     map[string]*Endpoint     // ended, and something of them is still in progress
+	making     map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
+	sessions   map[[wire.SessionSize]byte]*Endpoint
+	routes     map[string]*Route
+	graves     graves
+	guests     guests
+	turnedAway uint64
 }
 
 // errPeerExists says that an endpoint for the peer is there already.
@@ -68,12 +70,16 @@ func Start(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	secure, err := hardened(cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
 	m := &Manager{
-		cfg: cfg, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
+		cfg: cfg, tls: secure, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
 		stop: make(chan struct{}), down: make(chan struct{}), peers: make(map[string]*Endpoint), former: make(map[string]*Endpoint),
 		making:   make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
-		handshaking: make(map[rail.Conn]uint64), graves: graves{room: cfg.MaxPeers, keep: 2 * cfg.HandshakeTimeout},
+		guests: newGuests(), graves: graves{room: cfg.MaxPeers, keep: 2 * cfg.HandshakeTimeout},
 	}
 	m.random(m.incarnation[:])
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -92,6 +98,7 @@ func Start(cfg Config) (*Manager, error) {
 		m.address = m.cards.current.Load().told[0].GetAddress()
 	}
 	m.cards.serve()
+	m.warnOpen()
 	return m, nil
 }
 
@@ -369,7 +376,7 @@ func (m *Manager) shutdown(ctx context.Context) error {
 func (m *Manager) dropHandshakes() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for conn := range m.handshaking {
+	for conn := range m.guests.all {
 		conn.Kill()
 	}
 }

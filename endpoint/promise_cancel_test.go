@@ -53,7 +53,7 @@ var outages = []struct {
 
 // P3: where the peer cannot be asked, Cancel frees the source at its deadline and says that the outcome is unknown.
 func TestPromise3CancelWithoutAnyRail(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		for _, outage := range outages {
 			t.Run(outage.name, func(t *testing.T) {
 				bd := newBed(t, kind, bedSpec{})
@@ -95,7 +95,7 @@ func TestPromise3CancelWithoutAnyRail(t *testing.T) {
 
 // P3: a put that no lane has taken yet is taken back at once, without any rail.
 func TestPromise3CancelBeforeTheFirstByte(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{})
 		region := bd.b.register(t, 1<<20, rma.RemoteWrite)
 		for _, c := range bd.cables {
@@ -116,7 +116,7 @@ func TestPromise3CancelBeforeTheFirstByte(t *testing.T) {
 
 // P3: a put whose own context ends is canceled within Config.CancelWait.
 func TestPromise3ContextEndsWithoutAnyRail(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{a: func(c *Config) { c.CancelWait = 50 * time.Millisecond }})
 		region := bd.b.register(t, 1<<20, rma.RemoteWrite)
 		for _, c := range bd.cables {
@@ -134,7 +134,7 @@ func TestPromise3ContextEndsWithoutAnyRail(t *testing.T) {
 
 // P4: Revoke is local. It waits for no peer, and what the network still holds never lands.
 func TestPromise4RevokeWithoutAnyRail(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		for _, outage := range outages {
 			t.Run(outage.name, func(t *testing.T) {
 				bd := newBed(t, kind, bedSpec{})

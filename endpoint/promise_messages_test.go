@@ -69,7 +69,7 @@ func (tr *trouble) sleep(least, most int) {
 
 // P1: messages arrive exactly once and in order, both ways, whatever the rails do.
 func TestPromise1MessagesExactlyOnceInOrder(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 3})
 		there := startTalk(t, bd.a, bd.b, talkSpec{targets: 5, seed: rnd.Uint64()})

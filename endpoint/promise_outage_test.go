@@ -16,7 +16,7 @@ import (
 
 // All rails silent for seconds, and healed: everything completes, and no endpoint ends.
 func TestOutageOfAllRailsIsWaitedOut(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 2})
 		there := startTalk(t, bd.a, bd.b, talkSpec{targets: 3, seed: rnd.Uint64()})
@@ -153,7 +153,7 @@ func (p *peer) held(target string) int {
 
 // A peer that is gone: every open operation and message ends with a typed error within OutageLimit, once.
 func TestPeerGoneEndsEverythingOnce(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{a: func(c *Config) { c.OutageLimit = 500 * time.Millisecond }})
 		work := openWork(bd)
 		within(t, soon, "the outage is noticed", func() { work.ends(rma.ErrEndpointDown) })
@@ -171,7 +171,7 @@ func TestPeerGoneEndsEverythingOnce(t *testing.T) {
 // A peer that falls silent while every socket stays open, as behind a black hole or without power: both ends tell their
 // applications within OutageLimit and the time that it takes to notice, and a new epoch begins when it is back.
 func TestPeerSilentEndsEverythingOnce(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{both: func(c *Config) { c.OutageLimit = 2 * time.Second }})
 		back := bd.back()
 		for _, c := range bd.cables {
@@ -199,7 +199,7 @@ func TestPeerSilentEndsEverythingOnce(t *testing.T) {
 
 // A peer that was restarted at its address: a new incarnation ends the epoch, and the next one works.
 func TestPeerRestartedBeginsANewEpoch(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{})
 		old := bd.b.register(t, 8, rma.RemoteWrite)
 		work := openWork(bd)
@@ -222,7 +222,7 @@ func TestPeerRestartedBeginsANewEpoch(t *testing.T) {
 
 // A peer that says goodbye: what it had taken is done, and the rest ends with the reason.
 func TestPeerSaysGoodbye(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{})
 		tk := startTalk(t, bd.b, bd.a, talkSpec{targets: 2})
 		eventually(t, "messages flow", func() (bool, any) { return tk.total() > 50, tk.total() })
@@ -242,7 +242,7 @@ func TestPeerSaysGoodbye(t *testing.T) {
 
 // Two nodes that connect to each other at the same time end up with one session, and lose nothing.
 func TestBothConnectAtOnce(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		for round := range 50 {
 			ok := t.Run(fmt.Sprint("round", round), func(t *testing.T) { connectBoth(t, kind) })
 			if !ok {

@@ -17,7 +17,7 @@ import (
 
 // P2: a put completes when every byte is visible, and nothing of it is applied after that, while rails break.
 func TestPromise2PutCompletesWhenVisible(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 3})
 		load := startPuts(t, bd.ab, bd.b, putSpec{workers: 6, seed: rnd.Uint64()})
@@ -54,7 +54,7 @@ func (c *doneCounter) answered() int {
 // P2: every operation that an actor asks for is answered exactly once, though canceled, refused, or carried by rails
 // that break.
 func TestPromise2EachOperationCompletesOnce(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 2})
 		const size, count = 80 << 10, 800

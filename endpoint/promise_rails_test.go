@@ -18,7 +18,7 @@ import (
 
 // P5: a rail's death at any instant loses nothing, doubles nothing, and shows only as events.
 func TestPromise5RailDeathIsOnlyAnEvent(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 3, both: hasty(t)})
 		there := startTalk(t, bd.a, bd.b, talkSpec{targets: 3, seed: rnd.Uint64()})
@@ -96,7 +96,7 @@ const (
 // P6: a rail whose card stalls, swallows chunks, and wakes up when they have been written another way and overwritten
 // with newer data, changes nothing.
 func TestPromise6NoLateWrite(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{both: func(c *Config) {
 			hasty(t)(c)
 			c.Session = session.Config{MinChunk: lateChunk, MaxChunk: lateChunk}
@@ -176,7 +176,7 @@ func (bd *bed) unchanged(region *rma.Region, word uint64) {
 
 // No work waits for a heartbeat to be noticed: with hours between them, bursts over idle rails still get through.
 func TestNoWorkWaitsForAHeartbeat(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{both: func(c *Config) {
 			c.Health = rail.HealthConfig{Beat: time.Hour, IdleBeat: time.Hour, Floor: 2 * time.Hour, Unmeasured: 2 * time.Hour,
@@ -205,7 +205,7 @@ func TestNoWorkWaitsForAHeartbeat(t *testing.T) {
 
 // P7: a sender whose receiver gives no room back is told so, and goes on when there is room again.
 func TestPromise7SlowReceiverSlowsItsSender(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		bd := newBed(t, kind, bedSpec{both: func(c *Config) {
 			c.Session = session.Config{MaxMessage: 100 << 10, Window: 1 << 20}
 		}})

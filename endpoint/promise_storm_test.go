@@ -57,7 +57,7 @@ type victim struct {
 // P3 and P4: what was canceled or revoked in the middle never lands in memory that is used again, costs no rail and no
 // endpoint, and disturbs nothing else.
 func TestPromise3And4TakenBackInFlight(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
+	allKinds(t, func(t *testing.T, kind string) {
 		rnd := seeded(t)
 		bd := newBed(t, kind, bedSpec{rails: 2, both: func(c *Config) {
 			// Here a rail that breaks is a failure.

@@ -28,31 +28,33 @@ const (
 type RefusalCode int32
 
 const (
-	RefusalCode_OK                RefusalCode = 0 // joined
-	RefusalCode_BUSY              RefusalCode = 1 // two first sessions at once: the answering side's own one wins
-	RefusalCode_STALE_GENERATION  RefusalCode = 2 // not above every generation joined or retired on that rail
-	RefusalCode_WRONG_NODE        RefusalCode = 3 // the hello meant another node or another incarnation
-	RefusalCode_UNAUTHENTIC       RefusalCode = 4 // the proof of the session's secret is wrong
-	RefusalCode_VERSION           RefusalCode = 5 // no common protocol version
-	RefusalCode_LIMIT             RefusalCode = 6 // a bound of this node is reached: sessions, rails, fenced generations
-	RefusalCode_SHUTTING_DOWN     RefusalCode = 7 // this node takes no new sessions
-	RefusalCode_OLD_SESSION_ALIVE RefusalCode = 8 // the old incarnation is still heard: try again later
-	RefusalCode_UNKNOWN_SESSION   RefusalCode = 9 // a join to a session that this node does not have
+	RefusalCode_OK                RefusalCode = 0  // joined
+	RefusalCode_BUSY              RefusalCode = 1  // two first sessions at once: the answering side's own one wins
+	RefusalCode_STALE_GENERATION  RefusalCode = 2  // not above every generation joined or retired on that rail
+	RefusalCode_WRONG_NODE        RefusalCode = 3  // the hello meant another node or another incarnation
+	RefusalCode_UNAUTHENTIC       RefusalCode = 4  // the proof of the session's secret is wrong
+	RefusalCode_VERSION           RefusalCode = 5  // no common protocol version
+	RefusalCode_LIMIT             RefusalCode = 6  // a bound of this node is reached: sessions, rails, fenced generations
+	RefusalCode_SHUTTING_DOWN     RefusalCode = 7  // this node takes no new sessions
+	RefusalCode_OLD_SESSION_ALIVE RefusalCode = 8  // the old incarnation is still heard: try again later
+	RefusalCode_UNKNOWN_SESSION   RefusalCode = 9  // a join to a session that this node does not have
+	RefusalCode_INSECURE          RefusalCode = 10 // a plain rail where TLS is wanted, or a certificate for another node
 )
 
 // Enum value maps for RefusalCode.
 var (
 	RefusalCode_name = map[int32]string{
-		0: "OK",
-		1: "BUSY",
-		2: "STALE_GENERATION",
-		3: "WRONG_NODE",
-		4: "UNAUTHENTIC",
-		5: "VERSION",
-		6: "LIMIT",
-		7: "SHUTTING_DOWN",
-		8: "OLD_SESSION_ALIVE",
-		9: "UNKNOWN_SESSION",
+		0:  "OK",
+		1:  "BUSY",
+		2:  "STALE_GENERATION",
+		3:  "WRONG_NODE",
+		4:  "UNAUTHENTIC",
+		5:  "VERSION",
+		6:  "LIMIT",
+		7:  "SHUTTING_DOWN",
+		8:  "OLD_SESSION_ALIVE",
+		9:  "UNKNOWN_SESSION",
+		10: "INSECURE",
 	}
 	RefusalCode_value = map[string]int32{
 		"OK":                0,
@@ -65,6 +67,7 @@ var (
 		"SHUTTING_DOWN":     7,
 		"OLD_SESSION_ALIVE": 8,
 		"UNKNOWN_SESSION":   9,
+		"INSECURE":          10,
 	}
 )
 
@@ -906,7 +909,7 @@ const file_wire_control_proto_rawDesc = "" +
 	"\aDevices\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12/\n" +
 	"\adevices\x18\x02 \x03(\v2\x15.railyard.wire.DeviceR\adevices\x12\x14\n" +
-	"\x05rails\x18\x03 \x03(\rR\x05rails*\xad\x01\n" +
+	"\x05rails\x18\x03 \x03(\rR\x05rails*\xbb\x01\n" +
 	"\vRefusalCode\x12\x06\n" +
 	"\x02OK\x10\x00\x12\b\n" +
 	"\x04BUSY\x10\x01\x12\x14\n" +
@@ -918,7 +921,9 @@ const file_wire_control_proto_rawDesc = "" +
 	"\x05LIMIT\x10\x06\x12\x11\n" +
 	"\rSHUTTING_DOWN\x10\a\x12\x15\n" +
 	"\x11OLD_SESSION_ALIVE\x10\b\x12\x13\n" +
-	"\x0fUNKNOWN_SESSION\x10\tB\x0fZ\rrailyard/wireb\x06proto3"
+	"\x0fUNKNOWN_SESSION\x10\t\x12\f\n" +
+	"\bINSECURE\x10\n" +
+	"B\x0fZ\rrailyard/wireb\x06proto3"
 
 var (
 	file_wire_control_proto_rawDescOnce sync.Once

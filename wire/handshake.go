@@ -16,6 +16,12 @@ const Version = 1
 // A node offers its own; unknown bits are ignored, and what both offer is in force.
 const Features uint64 = 0
 
+// Features of one connection: its acceptor takes TLS on it, and nothing but TLS.
+const (
+	FeatureTLS uint64 = 1 << iota
+	FeatureTLSOnly
+)
+
 // Sizes in bytes of the fixed fields in handshake messages.
 const (
 	NonceSize   = 32

@@ -33,6 +33,15 @@ func Key(secret, token, session []byte) []byte {
 	return mac.Sum(nil)
 }
 
+// Bind makes of a session's key one for the proofs of a single encrypted connection: exporter is a secret of that connection, which
+// both ends have and nobody between them. So a proof is worth nothing on another connection.
+func Bind(key, exporter []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("railyard connection key 1"))
+	writeField(mac, exporter)
+	return mac.Sum(nil)
+}
+
 // HelloProof is the dialer's first proof.
 func HelloProof(key []byte, ch *wire.Challenge, h *wire.Hello) []byte {
 	mac := transcript(key, "hello", ch.GetNonce(), h)

@@ -35,6 +35,9 @@ type Conn struct {
 	kick  chan struct{} // capacity 1: there is one token, so there is one kick
 	stop  chan struct{} // closed when state becomes over
 
+	// sec is set by Secure, before Run; nil: the stream is plain.
+	sec *secured
+
 	link rail.Link   // set once by Run, before state is running
 	lost func(error) // likewise; called by the reader goroutine only
 
@@ -67,6 +70,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if c.state.Load() == running {
 		return 0, errRunning
 	}
+	if c.sec != nil {
+		return c.sec.stream.Read(p)
+	}
 	return c.tcp.Read(p)
 }
 
@@ -74,6 +80,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.state.Load() == running {
 		return 0, errRunning
+	}
+	if c.sec != nil {
+		return c.sec.stream.Write(p)
 	}
 	return c.tcp.Write(p)
 }
@@ -100,6 +109,9 @@ func (c *Conn) Run(link rail.Link, lost func(error)) {
 		return
 	}
 	c.link, c.lost = link, lost
+	if c.sec != nil {
+		c.sec.pump()
+	}
 	c.out.parking, c.out.inline = c.writeParking, c.writeInline
 	if !c.state.CompareAndSwap(handshake, running) {
 		panic("tcp: Run was called twice on one connection")

@@ -1,6 +1,9 @@
 // Package tcp is the rail kind "tcp": one plain TCP connection for each generation of a rail. Beside the verbs
 // transport it is the only package that makes socket calls.
 //
+// Secure, before Run, puts TLS on the connection (secure.go): the pump is the same, but its reader waits inside crypto/tls with no
+// bracket open and copies what was decrypted into the plan, and what is sealed and finds no room in the socket waits in the connection.
+//
 // It knows nothing of frames. A connection starts as a blocking stream for the handshake; Run turns it into a
 // pump that asks its Link where bytes go and where they come from, and makes one non-blocking readv or writev
 // for each answer. Memory belongs to the Link; an idle connection holds a few hundred bytes of its own.

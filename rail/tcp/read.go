@@ -58,6 +58,9 @@ func (c *Conn) pumpReads() (err error) {
 			err = &rail.PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
+	if c.sec != nil {
+		return c.unseal()
+	}
 	if err := c.raw.Read(c.readReady); err != nil {
 		return fmt.Errorf("tcp: the poller gave up the socket to %s: %w", c.RemoteAddr(), err)
 	}

@@ -83,14 +83,26 @@ func (c *Conn) writeInline(fd uintptr) bool {
 // the token is kept) or the connection has failed (leave).
 func (c *Conn) write(fd uintptr) step {
 	for c.state.Load() == running {
+		if c.sec != nil {
+			if s := c.flush(fd); s != again {
+				return s
+			}
+		}
 		if !c.link.Fill(&c.out.plan) {
 			return leave
 		}
-		if s := c.writeOnce(fd); s != again {
+		if s := c.writePlan(fd); s != again {
 			return s
 		}
 	}
 	return leave
+}
+
+func (c *Conn) writePlan(fd uintptr) step {
+	if c.sec != nil {
+		return c.sealOnce()
+	}
+	return c.writeOnce(fd)
 }
 
 // writeOnce is the rest of a bracket that Fill has opened.
