@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"io"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -67,26 +69,40 @@ func TestStrangersHarmNoLoad(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	span := time.Duration(strangers) * 2 * time.Millisecond // they are on this machine too, and are not to be measured
 	before := memory()
-	quiet := rate(func() { time.Sleep(max(span/4, time.Second)) })
+	// The strangers run on this machine too: what they take is measured against a bare listener.
+	bare := bareListener(t)
 	var calls sync.WaitGroup
-	busy := rate(func() {
-		next := time.NewTicker(2 * time.Millisecond)
-		defer next.Stop()
-		for range strangers {
-			<-next.C
-			calls.Go(func() {
-				conn := call(t, bd)
-				defer conn.Close()
-				_, _ = conn.Write([]byte("not a word of a hello, however long one waits for it to make any sense at all"))
-			})
+	strangersTo := func(n int, dial func() net.Conn) func() {
+		return func() {
+			next := time.NewTicker(2 * time.Millisecond)
+			defer next.Stop()
+			for range n {
+				<-next.C
+				calls.Go(func() {
+					conn := dial()
+					defer func() { _ = conn.Close() }()
+					_, _ = conn.Write([]byte("not a word of a hello, however long one waits for it to make any sense at all"))
+					_, _ = io.Copy(io.Discard, conn)
+				})
+			}
 		}
-	})
+	}
+	to := func(address string) func() net.Conn {
+		return func() net.Conn {
+			conn, err := net.Dial("tcp", address)
+			if !assert.NoError(t, err) {
+				runtime.Goexit()
+			}
+			return conn
+		}
+	}
+	quiet := rate(strangersTo(strangers/2, to(bare)))
+	busy := rate(strangersTo(strangers, to(bd.b.Listening()[0].Address)))
 	calls.Wait()
 	close(stop)
 	load.Wait()
-	t.Logf("%.0f puts a second without strangers, %.0f with %d of them", quiet, busy, strangers)
+	t.Logf("%.0f puts a second while strangers call a bare listener, %.0f while %d call the node", quiet, busy, strangers)
 	if full {
 		require.Greater(t, busy, 0.9*quiet)
 	}
@@ -99,4 +115,22 @@ func TestStrangersHarmNoLoad(t *testing.T) {
 		return now < before+16<<20, []uint64{before, now}
 	})
 	bd.nobodyDown()
+}
+
+// bareListener takes calls, reads something, and closes them.
+func bareListener(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 64))
+			_ = conn.Close()
+		}
+	}()
+	return l.Addr().String()
 }
