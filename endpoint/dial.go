@@ -29,9 +29,9 @@ func (r *RefusedError) Error() string {
 	return fmt.Sprintf("node %s refuses this rail: %s (%s)", r.Peer, r.Code, r.Reason)
 }
 
-// stranger tells whether it was the caller's identity that did not do.
+// stranger tells whether it was who the caller is, or what it speaks, that did not do.
 func (r *RefusedError) stranger() bool {
-	return r.Code == wire.RefusalCode_UNAUTHENTIC || r.Code == wire.RefusalCode_INSECURE
+	return r.Code == wire.RefusalCode_UNAUTHENTIC || r.Code == wire.RefusalCode_INSECURE || r.Code == wire.RefusalCode_VERSION
 }
 
 // FailureClass implements rail.Classed: refusals are worth another try, unless they are about identity or version.

@@ -144,12 +144,12 @@ func expecting(shared *tls.Config, name string) *tls.Config {
 	return cfg
 }
 
-// doubt says in the log that the two ends do not trust each other: an outage alone would not.
+// doubt says in the log that the two ends do not go together: an outage alone would not.
 func (m *Manager) doubt(peer string, err error) {
 	var refused *RefusedError
 	var distrust *distrustError
 	if errors.As(err, &distrust) || errors.As(err, &refused) && refused.stranger() {
-		m.caution("no rail: this node and its peer do not trust each other", zap.String("peer", peer), zap.Error(err))
+		m.caution("no rail: this node and its peer do not go together", zap.String("peer", peer), zap.Error(err))
 	}
 }
 

@@ -392,3 +392,21 @@ func TestGarbageAfterTheHandshakeEndsOneGeneration(t *testing.T) {
 		require.Len(t, bd.b.all(), 2)
 	})
 }
+
+// A peer of a later version may offer more than this node knows; one that speaks another protocol is refused in words, and logged.
+func TestLaterVersions(t *testing.T) {
+	logs, observe := observed()
+	bd := newBed(t, rail.KindTCP, bedSpec{rails: 1, both: func(c *Config) { c.Secret = callerSecret }, b: observe})
+	bd.b.drain = 100 * time.Millisecond
+	c := newCaller(bd)
+	_, answer := c.join(t, func(h *wire.Hello) { h.Version = wire.Version + 1 })
+	require.Equal(t, wire.RefusalCode_VERSION, answer.GetCode())
+	require.Contains(t, answer.GetReason(), "speaks version 2")
+	says(t, "b's", logs, "speaks version 2")
+	_, answer = c.join(t, func(h *wire.Hello) {
+		h.Features = 1 << 40
+		h.ProtoReflect().SetUnknown([]byte{0xf8, 0x3f, 1}) // field 1023: a number
+	})
+	require.Equal(t, wire.RefusalCode_OK, answer.GetCode())
+	bd.nobodyDown()
+}
