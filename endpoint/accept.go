@@ -237,7 +237,8 @@ func (a *acceptance) check() (wire.RefusalCode, string) {
 	case h.GetVersion() < 1:
 		return wire.RefusalCode_VERSION, "version 0"
 	case h.GetVersion() > wire.Version:
-		return wire.RefusalCode_VERSION, fmt.Sprintf("the caller speaks version %d of the protocol, this node %d at most", h.GetVersion(), wire.Version)
+		return wire.RefusalCode_VERSION, fmt.Sprintf("the caller speaks version %d of the protocol, this node %d at most",
+			h.GetVersion(), wire.Version)
 	case h.GetTarget() != "" && h.GetTarget() != m.address:
 		return wire.RefusalCode_WRONG_NODE, "this is node " + m.address
 	case len(h.GetTargetIncarnation()) > 0 && !bytes.Equal(h.GetTargetIncarnation(), m.incarnation[:]):
