@@ -1,10 +1,10 @@
 // Package verbs is what a rail of the kind "verbs" stands on: RDMA cards, through libibverbs, which is opened when the program
-// runs. It needs neither cgo nor headers to build. It is not a rail.Kind yet: queue pairs, registrations and the cards' states are here, the
-// wire-up over a TCP rail and the pump round a rail.Link are not.
+// runs. It needs neither cgo nor headers to build. It is not a rail.Kind yet: queue pairs, registrations and the cards'
+// states are here, the wire-up over a TCP rail and the pump round a rail.Link are not.
 //
 // A host without the library, without a card, with a port that is down or has no address is an ordinary host: each
-// is an error of its own, by which `railyard info` names what is missing. So is a build with the tag noverbs, which stays statically linked, and any
-// other system or processor than the ones whose layouts are verified (layout.go).
+// is an error of its own that names what is missing. So is a build with the tag noverbs, which stays statically linked, and any
+// system or processor but those whose layouts are verified: linux on amd64 (layout.go).
 //
 // Look reads sysfs and calls nothing else. Open gives a Card, a Card registers Memory and makes Queues.
 //

@@ -127,8 +127,8 @@ func readPort(dir, device string, n int) Port {
 	return p
 }
 
-// chooseGID takes the first routable RoCE v2 address, one mapped from IPv4 before others, and a link-local one only where there is no other:
-// a peer on the same wire can reach it. On InfiniBand it is the first address there is, which need not be used.
+// chooseGID takes the first routable RoCE v2 address, one mapped from IPv4 before others, and a link-local one only where there
+// is no other: a peer on the same wire can reach it. On InfiniBand it is the first address there is, which need not be used.
 func (p *Port) chooseGID(port string) {
 	best := 0
 	for i := range maxGIDs {

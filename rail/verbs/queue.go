@@ -235,8 +235,8 @@ func (q *Queue) Poll(to []Completion) (int, error) {
 	return n, nil
 }
 
-// Wait is Poll that waits until something completes: it polls briefly, arms the completion queue, polls once more and sleeps in the runtime's
-// poller, until limit has gone by (os.ErrDeadlineExceeded) or the queue is destroyed (os.ErrClosed).
+// Wait is Poll that waits until something completes: it polls briefly, arms the completion queue, polls once more and sleeps in the
+// runtime's poller, until limit has gone by (os.ErrDeadlineExceeded) or the queue is destroyed (os.ErrClosed).
 func (q *Queue) Wait(to []Completion, limit time.Duration) (int, error) {
 	if q.file == nil {
 		return 0, ErrClosed
