@@ -253,7 +253,11 @@ type below secured
 
 var _ net.Conn = (*below)(nil)
 
-func (s *below) Read(p []byte) (int, error) { return s.plain.tcp.Read(p) }
+func (s *below) Read(p []byte) (int, error) {
+	n, err := s.plain.tcp.Read(p)
+	raceReading(nil, n) // what flush has told the race detector, it learns here
+	return n, err
+}
 
 func (s *below) Write(p []byte) (int, error) {
 	s.mu.Lock()
