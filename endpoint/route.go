@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -227,10 +228,14 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 		return e, nil
 	}
 	delay := 20 * time.Millisecond
+	var told error
 	for {
 		node, from, err := m.identify(ctx, r.address)
 		if err == nil {
 			return m.ensurePeer(ctx, node, from, r.address)
+		}
+		if told == nil || !timedOut(err) { // what was answered says more than an attempt that was cut short
+			told = err
 		}
 		m.log.Debug("no node found yet", zap.String("address", r.address), zap.Error(err))
 		if m.closing.Load() {
@@ -240,12 +245,17 @@ func (r *Route) connect(ctx context.Context) (*Endpoint, error) {
 		case <-time.After(delay):
 			delay = min(2*delay, time.Second)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("nobody answers at %s: %w", r.address, join(rma.ErrNoRoute, ctx.Err(), err))
+			return nil, fmt.Errorf("nobody answers at %s: %w", r.address, join(rma.ErrNoRoute, ctx.Err(), told))
 		}
 		if e := m.peer(r.address); e != nil { // it has come to us meanwhile
 			return e, nil
 		}
 	}
+}
+
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 }
 
 // ensurePeer gives the endpoint to a node; a new one dials address from the binding.

@@ -103,7 +103,7 @@ func TestTLSRefuses(t *testing.T) {
 			peer := launch(t, g, []rail.Binding{rail.TCP("127.0.0.1:0")})
 			steady := connectTo(t, peer, b.Address())
 			newcomer := launch(t, g, []rail.Binding{rail.TCP("127.0.0.1:0")}, observeA, func(cfg *Config) {
-				cfg.TLS, cfg.RequireTLS, cfg.OutageLimit = c.a(t), false, 700*time.Millisecond
+				cfg.TLS, cfg.RequireTLS, cfg.OutageLimit = c.a(t), false, 2*time.Second
 			})
 			_, err := newcomer.Connect(context.Background(), b.Address())
 			require.ErrorIs(t, err, rma.ErrNoRoute)
