@@ -137,7 +137,7 @@ func TestTLSDialerRefuses(t *testing.T) {
 			g.tls = nodeTLS(t, good, "127.0.0.1")
 			seenB, observeB := observed()
 			b := launch(t, g, g.far, observeB, func(cfg *Config) { cfg.TLS, cfg.RequireTLS = c.b(t), false })
-			a := launch(t, g, g.near, func(cfg *Config) { cfg.OutageLimit = 700 * time.Millisecond })
+			a := launch(t, g, g.near, func(cfg *Config) { cfg.OutageLimit = 2 * time.Second })
 			_, err := a.Connect(context.Background(), b.Address())
 			require.ErrorContains(t, err, c.fails)
 			says(t, "b's", seenB, c.refusing)

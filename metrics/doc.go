@@ -18,7 +18,8 @@
 //
 // Invariants:
 //   - a node is never slowed: the watcher reads its subscription, which the node does not wait for;
-//   - memory is bounded by the rails that there are: what is remembered of a peer goes with its EndpointDown.
+//   - memory is bounded by the rails that there are: what is remembered of a peer goes with its EndpointDown, and of all
+//     peers where events were missed.
 //
 // Start reading at Watch.
 package metrics

@@ -104,7 +104,10 @@ func (w *Watcher) Close() {
 // take counts one event.
 func (w *Watcher) take(e rail.Event) {
 	w.kinds.WithLabelValues(e.Kind.String()).Inc()
-	w.missed.Add(float64(e.Missed))
+	if e.Missed > 0 { // among what was missed may be the end of a stage, or of a peer
+		w.missed.Add(float64(e.Missed))
+		clear(w.rails)
+	}
 	if e.Kind == rail.EndpointDown {
 		for name := range w.rails {
 			if name.peer == e.Peer {

@@ -85,6 +85,25 @@ func TestAFailoverIsMeasured(t *testing.T) {
 	assert.Empty(t, gathered(t, registry, "railyard_events_total", ""), "the metrics are gone with the watcher")
 }
 
+// Nothing is measured across a hole in the events, and what may have ended in it is not remembered.
+func TestWhatWasMissedIsNotMeasured(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	w, err := Watch(rail.NewEvents(), registry)
+	require.NoError(t, err)
+	w.Close()
+	require.NoError(t, registry.Register(w.stages))
+	at := time.Unix(1000, 0)
+	w.take(rail.Event{Kind: rail.RailSuspect, Peer: "gone", At: at})
+	w.take(rail.Event{Kind: rail.RailSuspect, Peer: "peer", At: at})
+	w.take(rail.Event{Kind: rail.RailDown, Peer: "peer", At: at.Add(time.Minute), Missed: 3})
+	assert.Len(t, w.rails, 1)
+	assert.Empty(t, gathered(t, registry, "railyard_failover_stage_seconds", suspicion))
+	w.take(rail.Event{Kind: rail.RailRetired, Peer: "peer", At: at.Add(2 * time.Minute)})
+	total, n := sum(t, registry, "railyard_failover_stage_seconds", settling)
+	assert.EqualValues(t, 1, n)
+	assert.InDelta(t, 60, total, 1e-9)
+}
+
 func TestTwoNodesNeedTwoRegistries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	w, err := Watch(rail.NewEvents(), registry)

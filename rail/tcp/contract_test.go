@@ -7,16 +7,11 @@ import (
 	"railyard/rail/tcp"
 )
 
-func TestContract(t *testing.T) {
-	railtest.Contract(t, func(*testing.T) railtest.Fixture {
-		return railtest.Fixture{
-			Kind:    tcp.New(tcp.Config{}),
-			Bind:    "127.0.0.1:0",
-			Local:   "127.0.0.1",
-			Nowhere: "127.0.0.1:1",
-		}
-	})
+func loopback(*testing.T) railtest.Fixture {
+	return railtest.Fixture{Kind: tcp.New(tcp.Config{}), Bind: "127.0.0.1:0", Local: "127.0.0.1", Nowhere: "127.0.0.1:1"}
 }
+
+func TestContract(t *testing.T) { railtest.Contract(t, loopback) }
 
 func TestContractIPv6(t *testing.T) {
 	railtest.Contract(t, func(*testing.T) railtest.Fixture {

@@ -174,12 +174,9 @@ func (c *Conn) flush(fd uintptr) step {
 
 // sealOnce is the rest of a bracket that Fill has opened.
 func (c *Conn) sealOnce() step {
-	out := &c.out
-	out.plan.Acquire()
-	n, failed := c.sec.seal(out.plan.Bufs)
-	out.plan.Release()
-	err := c.link.Wrote(&out.plan, n)
-	out.plan.Reset()
+	c.out.plan.Acquire()
+	n, failed := c.sec.seal(c.out.plan.Bufs)
+	err := c.wrote(n)
 	switch {
 	case err != nil:
 		c.failWrite(over, err)

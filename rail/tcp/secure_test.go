@@ -10,7 +10,6 @@ import (
 	"railyard/internal/certs"
 	"railyard/rail"
 	"railyard/rail/railtest"
-	"railyard/rail/tcp"
 )
 
 // settings are those of both ends: of the kind that the endpoint makes of a user's.
@@ -48,14 +47,10 @@ func secure(t testing.TB, near, far rail.Conn) {
 // An encrypted rail keeps every promise of a plain one: no bracket is open while its reader waits, nothing lands late, and Kill ends
 // it wherever it is.
 func TestContractTLS(t *testing.T) {
-	railtest.Contract(t, func(*testing.T) railtest.Fixture {
-		return railtest.Fixture{
-			Kind:        tcp.New(tcp.Config{}),
-			Bind:        "127.0.0.1:0",
-			Local:       "127.0.0.1",
-			Nowhere:     "127.0.0.1:1",
-			Prepare:     func(t *testing.T, near, far rail.Conn) { secure(t, near, far) },
-			Allocations: 400, // crypto/tls makes a few for each record of 16 KiB
-		}
+	railtest.Contract(t, func(t *testing.T) railtest.Fixture {
+		f := loopback(t)
+		f.Prepare = func(t *testing.T, near, far rail.Conn) { secure(t, near, far) }
+		f.Allocations = 400 // crypto/tls makes a few for each record of 16 KiB
+		return f
 	})
 }

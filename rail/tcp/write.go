@@ -110,9 +110,7 @@ func (c *Conn) writeOnce(fd uintptr) step {
 	out := &c.out
 	out.plan.Acquire()
 	n, offered, errno := out.send(fd)
-	out.plan.Release()
-	err := c.link.Wrote(&out.plan, n)
-	out.plan.Reset()
+	err := c.wrote(n)
 	switch {
 	case err != nil:
 		c.failWrite(over, err)
@@ -128,6 +126,15 @@ func (c *Conn) writeOnce(fd uintptr) step {
 		c.failWrite(draining, c.opError("writev", errno))
 	}
 	return leave
+}
+
+// wrote closes the bracket that Fill has opened: n bytes of its plan are on their way.
+func (c *Conn) wrote(n int) error {
+	out := &c.out
+	out.plan.Release()
+	err := c.link.Wrote(&out.plan, n)
+	out.plan.Reset()
+	return err
 }
 
 // send makes one call with the acquired plan, or with as much of it as one call may carry.

@@ -271,7 +271,8 @@ func (e *end) storm(peer *end, begun chan<- struct{}) (failed error) {
 	}
 }
 
-// still fails where a byte of the end's memory changes after this call.
+// still fails where a byte of the end's memory changes after this call. That nothing comes can only be watched for a while: far longer
+// than the writes under way took to land.
 func (e *end) still(what string) {
 	e.t.Helper()
 	before := append([]byte(nil), e.buf[:writeSize]...)

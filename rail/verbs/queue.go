@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -49,8 +50,8 @@ type Queue struct {
 	qp      uintptr
 	packet  uint32
 	depth   int
-	// sends and receives are posted and not complete.
-	sends, receives int
+	// sends and receives are posted and not complete: who posts counts up, who polls counts down.
+	sends, receives atomic.Int32
 	file            *os.File // a duplicate of the channel's descriptor, in the runtime's poller
 	raw             syscall.RawConn
 
@@ -157,7 +158,7 @@ func (q *Queue) PostReceive(id uint64, m *Memory, offset, length int) error {
 	if q.qp == 0 {
 		return ErrClosed
 	}
-	if q.receives >= q.depth {
+	if int(q.receives.Load()) >= q.depth {
 		return ErrQueueFull
 	}
 	var err error
@@ -165,9 +166,10 @@ func (q *Queue) PostReceive(id uint64, m *Memory, offset, length int) error {
 		return err
 	}
 	q.receive = receiveRequest{id: id<<1 | received, list: &q.list, count: 1}
+	q.receives.Add(1)
 	err = number("ibv_post_recv", q.card.postReceive, q.qp, uintptr(unsafe.Pointer(&q.receive)), uintptr(unsafe.Pointer(&q.bad)))
-	if err == nil {
-		q.receives++
+	if err != nil {
+		q.receives.Add(-1)
 	}
 	return err
 }
@@ -195,7 +197,7 @@ func (q *Queue) post(what string, op uint32, r Request) error {
 	if q.qp == 0 {
 		return ErrClosed
 	}
-	if q.sends >= q.depth {
+	if int(q.sends.Load()) >= q.depth {
 		return ErrQueueFull
 	}
 	var err error
@@ -203,9 +205,10 @@ func (q *Queue) post(what string, op uint32, r Request) error {
 		return err
 	}
 	q.send = sendRequest{id: r.ID << 1, list: &q.list, count: 1, op: op, flags: sendSignaled, remote: r.Address, key: r.Key}
+	q.sends.Add(1)
 	err = number("ibv_post_send ("+what+")", q.card.postSend, q.qp, uintptr(unsafe.Pointer(&q.send)), uintptr(unsafe.Pointer(&q.bad)))
-	if err == nil {
-		q.sends++
+	if err != nil {
+		q.sends.Add(-1)
 	}
 	return err
 }
@@ -227,9 +230,9 @@ func (q *Queue) Poll(to []Completion) (int, error) {
 			to[i].Err = &StatusError{Status: Status(w.status), Vendor: w.vendor}
 		}
 		if to[i].Received {
-			q.receives--
+			q.receives.Add(-1)
 		} else {
-			q.sends--
+			q.sends.Add(-1)
 		}
 	}
 	return n, nil
@@ -283,7 +286,7 @@ func (q *Queue) Fail() error {
 }
 
 // Open gives how many sends, writes and reads, and how many receives are posted and have not completed.
-func (q *Queue) Open() (sends, receives int) { return q.sends, q.receives }
+func (q *Queue) Open() (sends, receives int) { return int(q.sends.Load()), int(q.receives.Load()) }
 
 // Destroy ends the queue pair: when it has returned the card applies nothing of it and reads no source. Nothing
 // else of the queue's may be in progress. Calls after the first do nothing.

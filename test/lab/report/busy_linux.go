@@ -56,15 +56,15 @@ func (b *bench) busy(ctx context.Context) (bool, error) {
 	p.Trouble = func(ctx context.Context, on trial.Stage) (trial.Moments, error) {
 		defer works()()
 		for end := time.Now().Add(b.time); ; {
-			if err := rest(ctx, every-busyHold); err != nil {
+			if err := trial.Pause(ctx, every-busyHold); err != nil {
 				return trial.Moments{}, err
 			}
 			if time.Now().Add(busyHold + recovery).After(end) {
-				return trial.Moments{}, rest(ctx, time.Until(end))
+				return trial.Moments{}, trial.Pause(ctx, time.Until(end))
 			}
 			at, err := on.Lab.Cut(p.Rail, lab.Cut{Kind: lab.BlackHole})
 			if err == nil {
-				err = rest(ctx, busyHold)
+				err = trial.Pause(ctx, busyHold)
 			}
 			if err == nil {
 				_, err = on.Lab.Heal(p.Rail)
@@ -124,15 +124,4 @@ func judgeBusy(holes []hole, trouble []trial.Trouble, cut func(address string) b
 		}
 	}
 	return slowest, missed, falsely
-}
-
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(max(d, 0))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stopped: %w", context.Cause(ctx))
-	}
 }

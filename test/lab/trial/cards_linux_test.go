@@ -81,11 +81,11 @@ func TestCardsComeAndGoUnderALoad(t *testing.T) {
 	each(add)
 	carries("a card that comes joins")
 	each(remove)
-	require.NoError(t, pause(t.Context(), time.Second))
+	require.NoError(t, Pause(t.Context(), time.Second))
 	each(add)
 	carries("addresses that are back are used again")
 	onCard(t, l, lab.B, "rail1", netlink.LinkSetDown)
-	require.NoError(t, pause(t.Context(), time.Second))
+	require.NoError(t, Pause(t.Context(), time.Second))
 	onCard(t, l, lab.B, "rail1", netlink.LinkSetUp)
 	carries("so is a card that is switched on again")
 

@@ -75,11 +75,11 @@ func Sum(ctx context.Context, p Plan) (rate float64, err error) {
 		}
 		return n
 	}
-	if err := pause(ctx, p.Before); err != nil {
+	if err := Pause(ctx, p.Before); err != nil {
 		return 0, err
 	}
 	began, at := got(), time.Now()
-	if err := pause(ctx, p.After); err != nil {
+	if err := Pause(ctx, p.After); err != nil {
 		return 0, err
 	}
 	return float64(got()-began) / time.Since(at).Seconds(), nil

@@ -50,7 +50,7 @@ func (m Moments) alive(at int64) bool {
 // disturb makes the plan's cuts, and heals them.
 func (p Plan) disturb(ctx context.Context, l *lab.Lab) (Moments, error) {
 	if len(p.Cuts) == 0 {
-		return Moments{}, pause(ctx, p.length())
+		return Moments{}, Pause(ctx, p.length())
 	}
 	return p.Happens(ctx, func() error {
 		for _, c := range p.Cuts {
@@ -67,7 +67,7 @@ func (p Plan) disturb(ctx context.Context, l *lab.Lab) (Moments, error) {
 
 // Happens waits, does something, waits, undoes it, and waits, as a cut does.
 func (p Plan) Happens(ctx context.Context, do, undo func() error) (m Moments, err error) {
-	if err := pause(ctx, p.Before); err != nil {
+	if err := Pause(ctx, p.Before); err != nil {
 		return m, err
 	}
 	m.Cut = time.Now().UnixNano()
@@ -75,7 +75,7 @@ func (p Plan) Happens(ctx context.Context, do, undo func() error) (m Moments, er
 		return m, err
 	}
 	m.CutTook = time.Since(time.Unix(0, m.Cut))
-	if err := pause(ctx, p.Hold); err != nil {
+	if err := Pause(ctx, p.Hold); err != nil {
 		return m, err
 	}
 	m.Heal = time.Now().UnixNano()
@@ -83,10 +83,11 @@ func (p Plan) Happens(ctx context.Context, do, undo func() error) (m Moments, er
 		return m, err
 	}
 	m.HealTook = time.Since(time.Unix(0, m.Heal))
-	return m, pause(ctx, p.After)
+	return m, Pause(ctx, p.After)
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits, or gives the reason why ctx has ended.
+func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -112,7 +113,7 @@ func flowing(ctx context.Context, l *lab.Lab) error {
 		if sum > some {
 			return nil
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := Pause(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
