@@ -78,22 +78,25 @@ func millis(d time.Duration) string {
 	return fmt.Sprintf("%.0f", float64(d)/float64(ms))
 }
 
+// zeros count what must not be: puts that failed, that the target was not told of, or more than once, bytes that were wrong,
+// endpoints that were given up, and lives that rails lost though they were well.
+type zeros struct{ failed, lost, doubled, wrong, ended, falsely int }
+
 // attempt is the outcome of all runs of one row.
 type attempt struct {
 	stall, full, back, longest figure
-	// zeros are what must not be: failed, wrong, ended, false.
-	failed, wrong, ended, falsely int
-	alone                         bool
-	broken                        []string // runs that did not come to a figure
+	zeros
+	alone  bool
+	broken []string // runs that did not come to a figure
 }
 
 func (a attempt) met() bool {
-	ok := a.back.met() && a.failed+a.wrong+a.ended+a.falsely == 0 && len(a.broken) == 0
+	ok := a.back.met() && a.sound() && len(a.broken) == 0
 	return ok && (a.alone || a.stall.met() && a.full.met() && a.longest.met())
 }
 
 // sound tells whether the zeros are zero: they have no second attempt.
-func (a attempt) sound() bool { return a.failed+a.wrong+a.ended+a.falsely == 0 }
+func (a attempt) sound() bool { return a.zeros == zeros{} }
 
 // String is a line of the table.
 func (a attempt) String() string {
@@ -105,8 +108,8 @@ func (a attempt) String() string {
 	if !a.met() {
 		verdict = "MISSED"
 	}
-	line := fmt.Sprintf("%-20s %-20s %-22s %-18s %3d %3d %3d %3d  %s", stall, full, a.back.String(), longest, a.failed, a.wrong,
-		a.ended, a.falsely, verdict)
+	line := fmt.Sprintf("%-20s %-20s %-22s %-18s %3d %3d %3d %3d %3d %3d  %s", stall, full, a.back.String(), longest, a.failed, a.lost,
+		a.doubled, a.wrong, a.ended, a.falsely, verdict)
 	for _, b := range a.broken {
 		line += "\n    " + strings.ReplaceAll(b, "\n", "\n    ")
 	}
@@ -114,5 +117,5 @@ func (a attempt) String() string {
 }
 
 // heading of the table; each figure is measured/limit (MPTCP), in milliseconds.
-var heading = fmt.Sprintf("%-20s %-20s %-20s %-22s %-18s %3s %3s %3s %3s", "cut", "stall", "full rate", "back in use", "longest put",
-	"err", "bad", "end", "fls")
+var heading = fmt.Sprintf("%-20s %-20s %-20s %-22s %-18s %3s %3s %3s %3s %3s %3s", "cut", "stall", "full rate", "back in use",
+	"longest put", "err", "los", "dbl", "bad", "end", "fls")

@@ -29,7 +29,8 @@ func TestWhatAnAttemptNeeds(t *testing.T) {
 		"stall": func(a *attempt) { a.stall = missed }, "full": func(a *attempt) { a.full = missed },
 		"back": func(a *attempt) { a.back = figure{value: lab.Never, limit: 5} }, "longest": func(a *attempt) { a.longest = missed },
 		"failed": func(a *attempt) { a.failed = 1 }, "wrong": func(a *attempt) { a.wrong = 1 }, "ended": func(a *attempt) { a.ended = 1 },
-		"falsely": func(a *attempt) { a.falsely = 1 }, "broken": func(a *attempt) { a.broken = []string{"no"} },
+		"falsely": func(a *attempt) { a.falsely = 1 }, "lost": func(a *attempt) { a.lost = 1 }, "doubled": func(a *attempt) { a.doubled = 1 },
+		"broken": func(a *attempt) { a.broken = []string{"no"} },
 	} {
 		a := good
 		harm(&a)

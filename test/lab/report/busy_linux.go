@@ -80,10 +80,10 @@ func (b *bench) busy(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	slowest, missed, falsely := judgeBusy(holes, o.Trouble, on(p.Rail))
-	ok := missed == 0 && falsely == 0 && o.Errors+o.Bad == 0 && o.Ended == 0 && len(holes) > 0
+	ok := missed == 0 && falsely == 0 && o.Unsound() == 0 && o.Ended == 0 && len(holes) > 0
 	fmt.Fprintf(b.out, "busy for %v: %d black holes, noticed within %s ms at most, %d not within %s ms; %d lives lost for nothing; "+
-		"failed %d, wrong %d, ended %d; %.0f MB/s  %s\n", b.time, len(holes), millis(slowest), missed, millis(detectable), falsely,
-		o.Errors, o.Bad, o.Ended, o.MBps, word(ok))
+		"%s, ended %d; %.0f MB/s  %s\n", b.time, len(holes), millis(slowest), missed, millis(detectable), falsely,
+		counts(o), o.Ended, o.MBps, word(ok))
 	if b.verbose {
 		b.tell(pair{ours: o})
 	}

@@ -35,7 +35,7 @@ func TestNothingIsLostOnABusyMachine(t *testing.T) {
 	require.NoError(t, err)
 	t.Log(out.String())
 	assert.Contains(t, out.String(), "1 black holes")
-	assert.Contains(t, out.String(), "failed 0, wrong 0, ended 0")
+	assert.Contains(t, out.String(), "failed 0, lost 0, doubled 0, wrong 0, ended 0")
 }
 
 func TestWhatCountsOnABusyMachine(t *testing.T) {

@@ -145,6 +145,7 @@ func (b *bench) judge(r row, pairs []pair, put time.Duration) (a attempt) {
 		}
 		o := p.ours
 		a.failed, a.wrong = a.failed+int(o.Errors), a.wrong+int(o.Bad)
+		a.lost, a.doubled = a.lost+int(o.Result.Lost), a.doubled+int(o.Doubled)
 		a.ended, a.falsely = a.ended+o.Ended, a.falsely+o.False
 		for k, v := range []time.Duration{o.Stall, o.Full, o.Back} {
 			ours[k] = append(ours[k], v)

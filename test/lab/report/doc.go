@@ -8,8 +8,8 @@
 //
 // Words as in lab.Gap: stall, full rate, back in use. A figure is the median of --runs runs, and its limit the bar, times how
 // much slower MPTCP is here than where the bars were set, if it is. A cut that misses a bar is tried again: two of three
-// attempts count. Zero everywhere, in each single run: operations that failed, bytes that were wrong, endpoints that were
-// given up, rails that lost a life though they were well.
+// attempts count. Zero everywhere, in each single run: puts that failed, of which the target was not told by their
+// Notify or told again, bytes that were wrong, endpoints that were given up, rails that lost a life though they were well.
 //
 // Exit codes: 0 every bar is met, 1 one is missed or a run failed, 2 wrong usage. It needs root (see lab.Enter).
 //

@@ -141,16 +141,21 @@ func healAll(on trial.Stage) error {
 	return nil
 }
 
+// counts says what became of the puts that should not.
+func counts(o trial.Outcome) string {
+	return fmt.Sprintf("failed %d, lost %d, doubled %d, wrong %d", o.Errors, o.Result.Lost, o.Doubled, o.Bad)
+}
+
 // calm: nothing was lost, no rail retired, and it goes on.
 func calm(o trial.Outcome) (string, bool) {
-	return fmt.Sprintf("failed %d, wrong %d, ended %d, lives lost %d, on again after %s ms", o.Errors, o.Bad, o.Ended, o.Lives,
-		millis(o.Back)), o.Errors+o.Bad+o.Lives == 0 && o.Ended == 0 && o.Back != lab.Never
+	return fmt.Sprintf("%s, ended %d, lives lost %d, on again after %s ms", counts(o), o.Ended, o.Lives, millis(o.Back)),
+		o.Unsound()+o.Lives == 0 && o.Ended == 0 && o.Back != lab.Never
 }
 
 // returned: nothing was lost, and the rails are back in time.
 func returned(o trial.Outcome) (string, bool) {
-	return fmt.Sprintf("failed %d, wrong %d, ended %d, back after %s of %s ms", o.Errors, o.Bad, o.Ended, millis(o.Back),
-		millis(backAll)), o.Errors+o.Bad == 0 && o.Ended == 0 && o.Back != lab.Never && o.Back <= backAll
+	return fmt.Sprintf("%s, ended %d, back after %s of %s ms", counts(o), o.Ended, millis(o.Back), millis(backAll)),
+		o.Unsound() == 0 && o.Ended == 0 && o.Back != lab.Never && o.Back <= backAll
 }
 
 // told: the endpoint ended, once, within the limit, and what was open has failed.

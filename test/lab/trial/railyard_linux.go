@@ -44,6 +44,8 @@ type Result struct {
 	FirstErr string    `json:"first_error"`
 	Verified uint64    `json:"verified"`
 	Bad      uint64    `json:"bad"`
+	Lost     uint64    `json:"lost"`
+	Doubled  uint64    `json:"doubled"`
 	Lives    uint64    `json:"lives_lost"`
 	Trouble  []Trouble `json:"trouble"`
 }
@@ -74,6 +76,9 @@ func (r Result) Longest() time.Duration { return time.Duration(r.Max * 1e3) }
 
 // Typical is the median put's time.
 func (r Result) Typical() time.Duration { return time.Duration(r.P50 * 1e3) }
+
+// Unsound counts the puts with which something is wrong: that failed, were lost, doubled or corrupted.
+func (r Result) Unsound() uint64 { return r.Errors + r.Lost + r.Doubled + r.Bad }
 
 const port = 7400
 

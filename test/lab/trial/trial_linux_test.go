@@ -66,6 +66,7 @@ func TestNobodyNoticesACut(t *testing.T) {
 			require.NoError(t, err)
 			assert.Zero(t, o.Errors, o.FirstErr)
 			assert.Zero(t, o.Bad, "bytes that are not what was put")
+			assert.Zero(t, o.Result.Lost+o.Doubled, "puts that the target was not told of, or more than once")
 			assert.Positive(t, o.Verified)
 			assert.Zero(t, o.Ended, "endpoints given up")
 			assert.Less(t, o.Stall, 1500*time.Millisecond)

@@ -38,7 +38,12 @@ func startTool(t *testing.T) *running {
 	require.NoError(t, err)
 	require.NoError(t, r.command.Start())
 	lines := bufio.NewScanner(out)
-	for lines.Scan() && !strings.Contains(lines.Text(), "messages/s") {
+	loaded := false
+	for !loaded && lines.Scan() {
+		loaded = strings.Contains(lines.Text(), "messages/s")
+	}
+	if !loaded {
+		t.Fatalf("the load has not begun: %v; %s", r.command.Wait(), r.errOut)
 	}
 	r.child = childOf(t, r.command.Process.Pid)
 	go func() {

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"railyard/cmd/railyard/internal/cable"
@@ -116,12 +118,9 @@ func (r *run) open(ctx context.Context) error {
 		Filler: r.options.Sabotage != sabotage.None, Outage: outageLimit}
 	far := near
 	far.Name, far.OtherName, far.Seed = "b", "a", near.Seed+1
-	if err := r.lay(&near, &far); err != nil {
+	err := r.second(ctx, &near, &far, freePorts)
+	if err != nil {
 		return err
-	}
-	var err error
-	if r.b, err = startRemote(ctx, r.options.Second, far, r.options.Err); err != nil {
-		return fmt.Errorf("node b: %w", err)
 	}
 	if r.a, err = newHalf(near); err != nil {
 		return err
@@ -133,12 +132,45 @@ func (r *run) open(ctx context.Context) error {
 	return r.connect(ctx)
 }
 
-// lay makes the cables and writes them into the two setups.
-func (r *run) lay(near, far *setup) error {
-	ports, err := freePorts(r.options.Rails)
-	if err != nil {
-		return err
+// lays is how often ports are looked for: a free one may be taken before node b listens there.
+const lays = 5
+
+// second lays the cables and starts node b.
+func (r *run) second(ctx context.Context, near, far *setup, free func(int) ([]string, error)) error {
+	for try := 1; ; try++ {
+		ports, err := free(r.options.Rails)
+		if err != nil {
+			return err
+		}
+		if err := r.lay(near, far, ports); err != nil {
+			return err
+		}
+		if r.b, err = startRemote(ctx, r.options.Second, *far, r.options.Err); err == nil {
+			return nil
+		}
+		// The other process's error comes as a text.
+		if try == lays || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			return fmt.Errorf("node b: %w", err)
+		}
+		if err := r.take(); err != nil {
+			return err
+		}
+		near.Rails, far.Rails = nil, nil
 	}
+}
+
+// take takes the cables away.
+func (r *run) take() error {
+	var errs []error
+	for _, c := range r.cables {
+		errs = append(errs, c.Close())
+	}
+	r.cables, r.targets = nil, nil
+	return errors.Join(errs...)
+}
+
+// lay makes the cables and writes them into the two setups.
+func (r *run) lay(near, far *setup, ports []string) error {
 	for _, target := range ports {
 		config := cable.Config{Address: "127.0.0.1:0", Target: target}
 		if r.options.Sabotage != sabotage.None {

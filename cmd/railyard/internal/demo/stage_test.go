@@ -13,14 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"railyard/cmd/railyard/internal/cable"
 	"railyard/cmd/railyard/internal/script"
 	"railyard/internal/clock"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scene is a stage with cables, each carrying a stream that begins again after every break, and a monitor that
 // believes every rail that has a connection.

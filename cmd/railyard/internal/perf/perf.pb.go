@@ -86,6 +86,7 @@ type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // why not; empty: it is ready
+	Test          uint64                 `protobuf:"varint,3,opt,name=test,proto3" json:"test,omitempty"`      // for Landed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,6 +135,66 @@ func (x *Ready) GetRefused() string {
 	return ""
 }
 
+func (x *Ready) GetTest() uint64 {
+	if x != nil {
+		return x.Test
+	}
+	return 0
+}
+
+// Landed is what the Notify of a put tells, where puts are verified: each once.
+type Landed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Test          uint64                 `protobuf:"varint,1,opt,name=test,proto3" json:"test,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // from 0
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Landed) Reset() {
+	*x = Landed{}
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Landed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Landed) ProtoMessage() {}
+
+func (x *Landed) ProtoReflect() protoreflect.Message {
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Landed.ProtoReflect.Descriptor instead.
+func (*Landed) Descriptor() ([]byte, []int) {
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Landed) GetTest() uint64 {
+	if x != nil {
+		return x.Test
+	}
+	return 0
+}
+
+func (x *Landed) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // Echo is sent back as it came.
 type Echo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -144,7 +205,7 @@ type Echo struct {
 
 func (x *Echo) Reset() {
 	*x = Echo{}
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[2]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -156,7 +217,7 @@ func (x *Echo) String() string {
 func (*Echo) ProtoMessage() {}
 
 func (x *Echo) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[2]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -169,7 +230,7 @@ func (x *Echo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Echo.ProtoReflect.Descriptor instead.
 func (*Echo) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{2}
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Echo) GetPadding() []byte {
@@ -191,7 +252,7 @@ type Stream struct {
 
 func (x *Stream) Reset() {
 	*x = Stream{}
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[3]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -203,7 +264,7 @@ func (x *Stream) String() string {
 func (*Stream) ProtoMessage() {}
 
 func (x *Stream) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[3]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -216,7 +277,7 @@ func (x *Stream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stream.ProtoReflect.Descriptor instead.
 func (*Stream) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{3}
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Stream) GetPadding() []byte {
@@ -249,7 +310,7 @@ type Count struct {
 
 func (x *Count) Reset() {
 	*x = Count{}
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[4]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -261,7 +322,7 @@ func (x *Count) String() string {
 func (*Count) ProtoMessage() {}
 
 func (x *Count) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[4]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -274,7 +335,7 @@ func (x *Count) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Count.ProtoReflect.Descriptor instead.
 func (*Count) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{4}
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{5}
 }
 
 type Counted struct {
@@ -289,7 +350,7 @@ type Counted struct {
 
 func (x *Counted) Reset() {
 	*x = Counted{}
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[5]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +362,7 @@ func (x *Counted) String() string {
 func (*Counted) ProtoMessage() {}
 
 func (x *Counted) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[5]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +375,7 @@ func (x *Counted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counted.ProtoReflect.Descriptor instead.
 func (*Counted) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{5}
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Counted) GetCpuSeconds() float64 {
@@ -358,7 +419,7 @@ type Inspect struct {
 
 func (x *Inspect) Reset() {
 	*x = Inspect{}
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[6]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -370,7 +431,7 @@ func (x *Inspect) String() string {
 func (*Inspect) ProtoMessage() {}
 
 func (x *Inspect) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[6]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -383,7 +444,7 @@ func (x *Inspect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inspect.ProtoReflect.Descriptor instead.
 func (*Inspect) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{6}
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Inspect) GetInitiator() string {
@@ -418,13 +479,15 @@ type Inspected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Bad           uint64                 `protobuf:"varint,1,opt,name=bad,proto3" json:"bad,omitempty"`
 	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
+	Landed        uint64                 `protobuf:"varint,3,opt,name=landed,proto3" json:"landed,omitempty"`   // puts that were told of, each counted once
+	Doubled       uint64                 `protobuf:"varint,4,opt,name=doubled,proto3" json:"doubled,omitempty"` // how often one was told of again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Inspected) Reset() {
 	*x = Inspected{}
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[7]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +499,7 @@ func (x *Inspected) String() string {
 func (*Inspected) ProtoMessage() {}
 
 func (x *Inspected) ProtoReflect() protoreflect.Message {
-	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[7]
+	mi := &file_cmd_railyard_internal_perf_perf_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +512,7 @@ func (x *Inspected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inspected.ProtoReflect.Descriptor instead.
 func (*Inspected) Descriptor() ([]byte, []int) {
-	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{7}
+	return file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Inspected) GetBad() uint64 {
@@ -466,6 +529,20 @@ func (x *Inspected) GetRefused() string {
 	return ""
 }
 
+func (x *Inspected) GetLanded() uint64 {
+	if x != nil {
+		return x.Landed
+	}
+	return 0
+}
+
+func (x *Inspected) GetDoubled() uint64 {
+	if x != nil {
+		return x.Doubled
+	}
+	return 0
+}
+
 var File_cmd_railyard_internal_perf_perf_proto protoreflect.FileDescriptor
 
 const file_cmd_railyard_internal_perf_perf_proto_rawDesc = "" +
@@ -474,10 +551,14 @@ const file_cmd_railyard_internal_perf_perf_proto_rawDesc = "" +
 	"\aPrepare\x12\x1c\n" +
 	"\tinitiator\x18\x01 \x01(\tR\tinitiator\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\x04R\x06region\x12\x1a\n" +
-	"\breadable\x18\x03 \x01(\bR\breadable\"3\n" +
+	"\breadable\x18\x03 \x01(\bR\breadable\"G\n" +
 	"\x05Ready\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x18\n" +
-	"\arefused\x18\x02 \x01(\tR\arefused\" \n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\x12\x12\n" +
+	"\x04test\x18\x03 \x01(\x04R\x04test\"4\n" +
+	"\x06Landed\x12\x12\n" +
+	"\x04test\x18\x01 \x01(\x04R\x04test\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\" \n" +
 	"\x04Echo\x12\x18\n" +
 	"\apadding\x18\x01 \x01(\fR\apadding\"N\n" +
 	"\x06Stream\x12\x18\n" +
@@ -495,10 +576,12 @@ const file_cmd_railyard_internal_perf_perf_proto_rawDesc = "" +
 	"\tinitiator\x18\x01 \x01(\tR\tinitiator\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x10\n" +
-	"\x03sum\x18\x04 \x01(\aR\x03sum\"7\n" +
+	"\x03sum\x18\x04 \x01(\aR\x03sum\"i\n" +
 	"\tInspected\x12\x10\n" +
 	"\x03bad\x18\x01 \x01(\x04R\x03bad\x12\x18\n" +
-	"\arefused\x18\x02 \x01(\tR\arefusedB%Z#railyard/cmd/railyard/internal/perfb\x06proto3"
+	"\arefused\x18\x02 \x01(\tR\arefused\x12\x16\n" +
+	"\x06landed\x18\x03 \x01(\x04R\x06landed\x12\x18\n" +
+	"\adoubled\x18\x04 \x01(\x04R\adoubledB%Z#railyard/cmd/railyard/internal/perfb\x06proto3"
 
 var (
 	file_cmd_railyard_internal_perf_perf_proto_rawDescOnce sync.Once
@@ -512,16 +595,17 @@ func file_cmd_railyard_internal_perf_perf_proto_rawDescGZIP() []byte {
 	return file_cmd_railyard_internal_perf_perf_proto_rawDescData
 }
 
-var file_cmd_railyard_internal_perf_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_cmd_railyard_internal_perf_perf_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_cmd_railyard_internal_perf_perf_proto_goTypes = []any{
 	(*Prepare)(nil),   // 0: railyard.perf.Prepare
 	(*Ready)(nil),     // 1: railyard.perf.Ready
-	(*Echo)(nil),      // 2: railyard.perf.Echo
-	(*Stream)(nil),    // 3: railyard.perf.Stream
-	(*Count)(nil),     // 4: railyard.perf.Count
-	(*Counted)(nil),   // 5: railyard.perf.Counted
-	(*Inspect)(nil),   // 6: railyard.perf.Inspect
-	(*Inspected)(nil), // 7: railyard.perf.Inspected
+	(*Landed)(nil),    // 2: railyard.perf.Landed
+	(*Echo)(nil),      // 3: railyard.perf.Echo
+	(*Stream)(nil),    // 4: railyard.perf.Stream
+	(*Count)(nil),     // 5: railyard.perf.Count
+	(*Counted)(nil),   // 6: railyard.perf.Counted
+	(*Inspect)(nil),   // 7: railyard.perf.Inspect
+	(*Inspected)(nil), // 8: railyard.perf.Inspected
 }
 var file_cmd_railyard_internal_perf_perf_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -542,7 +626,7 @@ func file_cmd_railyard_internal_perf_perf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cmd_railyard_internal_perf_perf_proto_rawDesc), len(file_cmd_railyard_internal_perf_perf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

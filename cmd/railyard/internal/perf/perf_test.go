@@ -127,6 +127,8 @@ func TestEveryTestMeasuresAndVerifies(t *testing.T) {
 				assert.Equal(t, 1, r.Rails)
 				assert.Positive(t, r.Verified)
 				assert.Zero(t, r.Bad)
+				assert.Zero(t, r.Lost)
+				assert.Zero(t, r.Doubled)
 				assert.Zero(t, r.Errors)
 				assert.Positive(t, watched)
 				assert.Equal(t, k.stream(), r.P50 == nil)

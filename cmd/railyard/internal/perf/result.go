@@ -38,6 +38,10 @@ type Result struct {
 	// Verified counts the pieces of memory or messages that were compared, Bad those that differed.
 	Verified uint64 `json:"verified"`
 	Bad      uint64 `json:"bad"`
+	// Lost counts the puts that ended well and of which the target was not told by their Notify, Doubled those that it was
+	// told of again. Both are counted where puts are verified.
+	Lost    uint64 `json:"lost"`
+	Doubled uint64 `json:"doubled"`
 	// Lives counts the generations that rails of this side lost, Trouble tells of each, and of suspicions that came to nothing.
 	Lives    uint64    `json:"lives_lost"`
 	Trouble  []Trouble `json:"trouble,omitempty"`
@@ -125,7 +129,7 @@ func (r *Result) Text() string {
 		line("", "%.3f s for each GB", r.CPUPerGB)
 	}
 	if r.Settings.Verify {
-		line("verified", "%d pieces, %d of them wrong", r.Verified, r.Bad)
+		line("verified", "%d pieces, %d of them wrong; %d lost, %d doubled", r.Verified, r.Bad, r.Lost, r.Doubled)
 	}
 	if len(r.Trouble) > 0 {
 		line("rails", "%d lives lost; --json tells of each", r.Lives)

@@ -142,6 +142,7 @@ func (b *bench) prepare() error {
 	if !ok || ready.Refused != "" {
 		return fmt.Errorf("the target refuses the test: %s", ready.GetRefused())
 	}
+	b.test = ready.Test
 	if m.Region > 0 {
 		if err := b.key.UnmarshalBinary(ready.Key); err != nil {
 			return fmt.Errorf("the target's key cannot be read: %w", err)
@@ -347,10 +348,17 @@ func (b *bench) verify(r *Result) error {
 			}
 		}
 	case !b.kind.message:
-		count := min(b.next.Load(), b.slots)
-		answer, err := b.ask(&Inspect{
-			Initiator: initiator, Size: uint64(b.o.Size), Count: count, Sum: sumOf(b.source),
-		})
+		return b.inspect(r)
+	}
+	return nil
+}
+
+// inspect has the target look at its memory, once it has been told of all puts, or should have been.
+func (b *bench) inspect(r *Result) error {
+	started := b.next.Load()
+	m := &Inspect{Initiator: initiator, Size: uint64(b.o.Size), Count: min(started, b.slots), Sum: sumOf(b.source)}
+	for limit := time.Now().Add(restWait); ; {
+		answer, err := b.ask(m)
 		if err != nil {
 			return err
 		}
@@ -358,9 +366,12 @@ func (b *bench) verify(r *Result) error {
 		if !ok || seen.Refused != "" {
 			return fmt.Errorf("the target does not look at its memory: %s", seen.GetRefused())
 		}
-		r.Verified, r.Bad = count, seen.Bad
+		if done := started - r.Errors; seen.Landed >= done || time.Now().After(limit) {
+			r.Verified, r.Bad, r.Doubled, r.Lost = m.Count, seen.Bad, seen.Doubled, done-min(seen.Landed, done)
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond) // the wait is bounded above
 	}
-	return nil
 }
 
 // verdict says whether the test went well.
@@ -368,6 +379,8 @@ func (r *Result) verdict() error {
 	switch {
 	case r.Errors > 0:
 		return fmt.Errorf("%w: %d operations failed, the first with: %s", ErrFailed, r.Errors, r.FirstErr)
+	case r.Lost+r.Doubled > 0:
+		return fmt.Errorf("%w: the target was not told of %d puts, and again of %d", ErrFailed, r.Lost, r.Doubled)
 	case r.Bad > 0:
 		return fmt.Errorf("%w: %d of %d pieces were not what was sent", ErrFailed, r.Bad, r.Verified)
 	case r.Ops == 0:

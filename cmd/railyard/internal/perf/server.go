@@ -93,12 +93,15 @@ type prepared struct {
 	buf    []byte
 	region *rma.Region
 	who    *actor.PID
+	test   uint64 // its number, for Landed
+	told   once
 }
 
 // control is the actor that initiators talk to.
 type control struct {
 	server   *server
 	prepared map[string]*prepared // by the initiator's PID
+	tests    uint64               // prepared so far
 }
 
 func (c *control) Receive(ctx actor.Context) {
@@ -112,6 +115,12 @@ func (c *control) Receive(ctx actor.Context) {
 		})
 	case *Inspect:
 		ctx.Respond(c.inspect(ctx, m))
+	case *Landed:
+		for _, p := range c.prepared {
+			if p.test == m.Test {
+				p.told.saw(m.Number)
+			}
+		}
 	case *actor.Terminated:
 		c.forget(m.Who.String())
 	}
@@ -132,7 +141,8 @@ func (c *control) prepare(ctx actor.Context, m *Prepare) *Ready {
 	if len(c.prepared) >= maxPrepared {
 		return &Ready{Refused: fmt.Sprintf("%d tests are running here, the limit; wait for one to end", maxPrepared)}
 	}
-	p := &prepared{who: who}
+	c.tests++
+	p := &prepared{who: who, test: c.tests}
 	var key []byte
 	if m.Region > 0 {
 		var err error
@@ -142,7 +152,7 @@ func (c *control) prepare(ctx actor.Context, m *Prepare) *Ready {
 	}
 	c.prepared[who.String()] = p
 	ctx.Watch(who)
-	return &Ready{Key: key}
+	return &Ready{Key: key, Test: p.test}
 }
 
 func (c *control) register(p *prepared, m *Prepare) ([]byte, error) {
@@ -214,7 +224,7 @@ func (c *control) inspect(ctx actor.Context, m *Inspect) *Inspected {
 	if m.Size == 0 || m.Size > size || m.Count > size/m.Size {
 		return &Inspected{Refused: fmt.Sprintf("%d pieces of %d bytes are not in a region of %d", m.Count, m.Size, size)}
 	}
-	answer := &Inspected{}
+	answer := &Inspected{Landed: p.told.landed, Doubled: p.told.doubled}
 	for i := range m.Count {
 		if sumOf(p.buf[i*m.Size:(i+1)*m.Size]) != m.Sum {
 			answer.Bad++

@@ -37,6 +37,7 @@ type bench struct {
 
 	key    rma.Key // of the target's region
 	slots  uint64  // operations that the region has room for side by side
+	test   uint64  // its number at the target
 	source []byte  // of all puts and messages: every operation carries the same bytes
 
 	phase   atomic.Int32
@@ -89,10 +90,8 @@ func (t *tally) failed(err error) bool {
 	return t.errors < maxFailures
 }
 
-// place says where the next operation goes: the region is used round and round.
-func (b *bench) place() uint64 {
-	return (b.next.Add(1) - 1) % b.slots * uint64(b.o.Size)
-}
+// place says where the n-th operation goes: the region is used round and round.
+func (b *bench) place(n uint64) uint64 { return n % b.slots * uint64(b.o.Size) }
 
 // flying is an operation under way.
 type flying struct {
@@ -138,9 +137,20 @@ func (b *bench) startPuts() {
 	for range b.o.Senders {
 		t := b.tally()
 		b.senders.Go(func() {
-			b.window(t, func(int) *rma.Op { return b.endpoint.StartPut(b.key, b.place(), b.source) })
+			b.window(t, b.startPut)
 		})
 	}
+}
+
+// startPut starts the next put. Where puts are verified the target is told of each, and counts whether each lands once.
+func (b *bench) startPut(int) *rma.Op {
+	n := b.next.Add(1) - 1
+	to := b.place(n)
+	if !b.o.Verify {
+		return b.endpoint.StartPut(b.key, to, b.source)
+	}
+	counter := actor.NewPID(b.endpoint.Address(), controlName)
+	return b.endpoint.StartPut(b.key, to, b.source, rma.Notify(counter, &Landed{Test: b.test, Number: n}))
 }
 
 func (b *bench) startGets() {
@@ -148,7 +158,7 @@ func (b *bench) startGets() {
 		t := b.tally()
 		b.senders.Go(func() {
 			b.window(t, func(i int) *rma.Op {
-				piece, from := s*b.o.Window+i, b.place()
+				piece, from := s*b.o.Window+i, b.place(b.next.Add(1)-1)
 				b.came[piece] = from + 1
 				return b.endpoint.StartGet(b.key, from, b.gets[piece])
 			})
