@@ -277,6 +277,19 @@ func TestDialsTellWhichPairReaches(t *testing.T) {
 	})
 }
 
+// Cards that only routers join, and not all of them with each other: where the order has chosen wrongly, dials tell.
+func TestDialsTellWhichRoutedPairReaches(t *testing.T) {
+	virtually(t, func(t *testing.T) {
+		p := newPlugged(t, nil, []string{"eth0 10.9.0.1/24"}, []string{"eth0 10.9.0.2/24", "eth1 10.3.0.1/24", "eth2 10.4.0.1/24"})
+		p.network.Wire("10.1.0.1", "10.3.0.1").Cut()
+		p.network.Wire("10.2.0.1", "10.4.0.1").Cut()
+		p.hosts[0].plug("eth0 10.9.0.1/24", "eth1 10.1.0.1/24", "eth2 10.2.0.1/24")
+		pass(2 * askAgain)
+		p.become("10.9.0.1>10.9.0.2", "10.1.0.1>10.4.0.1", "10.2.0.1>10.3.0.1")
+		p.nobodyDown()
+	})
+}
+
 // A peer that tells new devices again and again makes this side dial no more than its pace and its rails allow.
 func TestAPeerCannotMakeUsDialWithoutLimit(t *testing.T) {
 	virtually(t, func(t *testing.T) {

@@ -92,9 +92,9 @@ func (a *endpointActor) wonder(ctx actor.Context) {
 	}
 }
 
-// doubted: a rail has been down for a while, so that what dials have shown may not be true any more.
+// doubted: a rail has been down for a while, so that what dials have shown, or the order has chosen, may not be true any more.
 func (a *endpointActor) doubted(ctx actor.Context) {
-	a.doubt = nil
+	a.doubt, a.routed = nil, true
 	clear(a.reach)
 	a.revise(ctx)
 }

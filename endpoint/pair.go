@@ -3,6 +3,7 @@ package endpoint
 import (
 	"errors"
 	"net/netip"
+	"slices"
 
 	"railyard/rail"
 	"railyard/wire"
@@ -20,6 +21,8 @@ type pairing struct {
 	sameHost bool
 	// reach says which devices were seen to reach each other, or not to.
 	reach map[[2]string]bool
+	// routed: a rail has been down for a while, so that dials are to tell of devices that only routers join, too.
+	routed bool
 }
 
 // pair is one rail to be: places in both lists, and the address to dial.
@@ -129,6 +132,19 @@ func (p *pairing) rank(i, j int, rails []had) rank {
 	return r
 }
 
+// alone marks the devices that share no subnet with any of the other side.
+func (p *pairing) alone() (alone [2][]bool) {
+	alone = [2][]bool{slices.Repeat([]bool{true}, len(p.local)), slices.Repeat([]bool{true}, len(p.remote))}
+	for i := range p.local {
+		for j := range p.remote {
+			if p.near(i, j) {
+				alone[0][i], alone[1][j] = false, false
+			}
+		}
+	}
+	return alone
+}
+
 // key names two devices in what is known of who reaches whom.
 func (p *pairing) key(i, j int) [2]string {
 	return [2]string{p.local[i].Address, p.remote[j].GetAddress()}
@@ -145,6 +161,7 @@ func (p *pairing) make(rails []had) plan {
 			m.ranks[i][j] = p.rank(i, j, rails)
 		}
 	}
+	m.alone = p.alone()
 	for k, h := range rails { // over an address that the peer does not tell: nobody else can judge it
 		if h.remote < 0 || h.local < 0 {
 			m.kept[k] = true
@@ -190,6 +207,7 @@ type match struct {
 	ranks        [][]rank
 	usedL, usedR []bool
 	kept         []bool
+	alone        [2][]bool // devices of either side that share no subnet with any of the other
 }
 
 // take makes a rail of a pair, or keeps the one that is there.
@@ -221,7 +239,8 @@ func (m *match) best(n int, at func(k int) (i, j int)) {
 const maxQuestions = 64
 
 // questions lists the pairs whose rank says the same as that of others of both their devices, so that the order alone has chosen: of
-// cards in one subnet, or on links of their own that all have the same one. Loopback leads everywhere, and is not asked.
+// cards in one subnet, or on links of their own that all have the same one, and of cards that only routers join. Mostly all of those
+// reach each other, so that they are asked where a rail stays down. Loopback leads everywhere, and is not asked.
 func (m *match) questions() {
 	for i := range m.p.local {
 		for j := range m.p.remote {
@@ -230,7 +249,8 @@ func (m *match) questions() {
 			}
 			m.choice = true
 			_, known := m.p.reach[m.p.key(i, j)]
-			if !known && m.ranks[i][j]&works == 0 && len(m.open) < maxQuestions {
+			ask := m.p.routed || m.p.near(i, j)
+			if ask && !known && m.ranks[i][j]&works == 0 && len(m.open) < maxQuestions {
 				m.open = append(m.open, pair{i, j, written(m.p.local[i].Address, m.p.remote[j].GetAddress())})
 			}
 		}
@@ -252,8 +272,10 @@ func (m *match) alike(i, j int) bool {
 	return here && there
 }
 
-// close tells whether two devices fit and are in one subnet, whatever dials have shown.
-func (m *match) close(i, j int) bool { return m.ranks[i][j] != unfit && m.p.near(i, j) }
+// close tells whether two devices fit and are in one subnet, or neither of them in one with any other, whatever dials have shown.
+func (m *match) close(i, j int) bool {
+	return m.ranks[i][j] != unfit && (m.p.near(i, j) || m.alone[0][i] && m.alone[1][j])
+}
 
 func loops(address string) bool {
 	ap, err := netip.ParseAddrPort(address)

@@ -118,6 +118,7 @@ func TestPairingAnew(t *testing.T) {
 		fresh         [][2]int
 		spare         []int
 		open          [][2]int
+		routed        bool
 	}{
 		{name: "nothing new", local: two, remote: near, rails: []had{up(0, 0), up(1, 1)}},
 		{name: "a card here: the rail that served twice is spare", local: two, remote: near, rails: []had{up(0, 0), up(0, 1)},
@@ -139,10 +140,15 @@ func TestPairingAnew(t *testing.T) {
 		{name: "several links that all have the link-local subnet", local: []string{"[fe80::1%a]:1", "[fe80::2%b]:1"},
 			remote: []string{"[fe80::3]:1", "[fe80::4]:1"}, rails: []had{up(1, 0)},
 			fresh: [][2]int{{0, 1}}, open: [][2]int{{0, 0}, {0, 1}, {1, 1}}},
+		{name: "routers join them: the order, until a rail stays down", local: two, remote: far, fresh: [][2]int{{0, 0}, {1, 1}}},
+		{name: "and then dials tell", local: two, remote: far, rails: []had{not(0, 0), not(1, 1)}, routed: true,
+			open: [][2]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}}},
+		{name: "of those alone that no subnet joins", local: append(two, "10.7.0.1:1", "10.7.1.1:1"), remote: append(near, "10.8.0.1:1", "10.8.1.1:1"),
+			rails: []had{up(0, 0), up(1, 1), not(2, 2), not(3, 3)}, routed: true, open: [][2]int{{2, 2}, {2, 3}, {3, 2}, {3, 3}}},
 		{name: "one card there: nothing to ask", local: shared, remote: []string{"10.0.0.3:1"}, fresh: [][2]int{{0, 0}, {1, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &pairing{reach: make(map[[2]string]bool)}
+			p := &pairing{reach: make(map[[2]string]bool), routed: c.routed}
 			for _, n := range []string{"10.0.0.1/24", "10.0.0.2/24", "10.0.1.1/24", "fe80::1/64", "fe80::2/64"} {
 				p.nets = append(p.nets, netip.MustParsePrefix(n))
 			}

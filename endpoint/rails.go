@@ -116,6 +116,8 @@ type pairer struct {
 	askNext time.Duration
 	// choice: dials tell which devices belong together.
 	choice bool
+	// routed: they are asked of devices that only routers join, too.
+	routed bool
 	// sameHost: the peer was found on this host.
 	sameHost bool
 	// warned are the devices in no rail of which was said so.
@@ -220,7 +222,7 @@ func (a *endpointActor) revise(ctx actor.Context) {
 		return
 	}
 	here := e.m.cards.current.Load()
-	p := &pairing{local: here.bindings, remote: devices, nets: here.nets, reach: a.reach}
+	p := &pairing{local: here.bindings, remote: devices, nets: here.nets, reach: a.reach, routed: a.routed}
 	var rails []had
 	var records []railRecord
 	for _, r := range e.records() {
