@@ -118,11 +118,8 @@ func (l *Lab) lay(i int) error {
 		}
 		l.wires = append(l.wires, w)
 	} else {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.MTU = cardName(i), l.options.MTU
-		pair := &netlink.Veth{LinkAttrs: attrs, PeerName: cardName(i), PeerNamespace: netlink.NsFd(l.hosts[B].space)}
-		if err := l.hosts[A].links.LinkAdd(pair); err != nil {
-			return fmt.Errorf("lab: no cable for rail %d: %w", i, err)
+		if err := l.Cable(cardName(i)); err != nil {
+			return err
 		}
 	}
 	for s, h := range l.hosts {
@@ -134,6 +131,17 @@ func (l *Lab) lay(i int) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// Cable makes a card of this name on each host, and a cable between them. They have no address, and are switched off.
+func (l *Lab) Cable(name string) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU = name, l.options.MTU
+	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: name, PeerNamespace: netlink.NsFd(l.hosts[B].space)}
+	if err := l.hosts[A].links.LinkAdd(pair); err != nil {
+		return fmt.Errorf("lab: no cable for the cards %s: %w", name, err)
 	}
 	return nil
 }
