@@ -109,6 +109,9 @@ func allowed(s *source, w wall, name string) bool {
 		}
 		// The tool may use all of the library that users see, and its own packages.
 		_, library := library[own]
+		if s.in("examples") && below(own, example(s.dir())) { // a larger example has packages of its own
+			return true
+		}
 		inner := own == "wire" || own == "endpoint/session" || own == "rail/railtest"
 		return s.in("cmd") && (below(own, "cmd") || below(own, "internal") || library && !inner)
 	}
@@ -123,6 +126,12 @@ func allowed(s *source, w wall, name string) bool {
 		}
 	}
 	return false
+}
+
+// example gives the folder of the example that a folder below examples belongs to.
+func example(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
 // testWalls finds what test files import that not even tests may.
@@ -277,6 +286,8 @@ func TestWallsCatch(t *testing.T) {
 		{"the session in the tool", "cmd/railyard/internal/x/x.go", "package x\nimport _ \"railyard/endpoint/session\"", "must not import"},
 		{"a package nobody planned", "gadget/x.go", "package gadget", "no wall is written down"},
 		{"an example in the protocol", "examples/x/x.go", "package main\nimport _ \"railyard/wire\"", "must not import"},
+		{"an example in another", "examples/x/y/x.go", "package y\nimport _ \"railyard/examples/z\"", "must not import"},
+		{"a part of an example", "examples/x/y/x.go", "package y\nimport _ \"railyard/examples/x/z\"", ""},
 		{"as planned", "rma/x.go", "package rma\nimport (\n_ \"sync\"\n_ \"railyard/wire\"\n)", ""},
 		{"the tool", "cmd/railyard/x.go", "package main\nimport (\n_ \"railyard/actors\"\n_ \"github.com/spf13/cobra\"\n)", ""},
 	})
