@@ -174,9 +174,8 @@ func (a *acceptance) run(ctx context.Context) error {
 	}
 	a.e = e
 	id, g := wire.RailID(h.GetRail()), wire.Generation(h.GetGeneration())
-	e.mu.Lock()
-	ok := e.over() == nil && e.s.Lane(id).Reserve(g)
-	e.mu.Unlock()
+	ok := false
+	e.look(func() { ok = e.over() == nil && e.s.Lane(id).Reserve(g) })
 	if !ok {
 		return a.refuse(wire.RefusalCode_STALE_GENERATION, fmt.Sprintf("generation %d of rail %d is not the newest", g, id))
 	}
@@ -206,18 +205,22 @@ func (a *acceptance) run(ctx context.Context) error {
 // authenticate finds the session's key and checks the proof; a stranger hears nothing.
 func (a *acceptance) authenticate() error {
 	m, h := a.m, a.h
-	switch e := m.bySession(h.GetSession()); {
+	e := m.bySession(h.GetSession())
+	key, ended := m.hasEnded(h.GetSession())
+	switch {
 	case e != nil:
 		e.mu.Lock()
 		a.key = e.key
 		e.mu.Unlock()
+	case ended:
+		a.key = key
 	case h.GetFirst() && len(m.cfg.Secret) == 0 && len(h.GetToken()) < 16:
 		return a.unauthentic("its first hello has no token, and this node has no secret: set the same Config.Secret on both")
 	default:
 		a.key = session.Key(m.cfg.Secret, h.GetToken(), h.GetSession())
 	}
 	a.proof = a.channel.proof(a.key)
-	if len(m.cfg.Secret) == 0 && !h.GetFirst() && m.bySession(h.GetSession()) == nil {
+	if len(m.cfg.Secret) == 0 && !h.GetFirst() && e == nil && !ended {
 		return nil // a join to a session of an earlier life: refused below, without a proof on either side
 	}
 	if !session.SameProof(h.GetMac(), session.HelloProof(a.proof, a.c, h)) {
@@ -302,12 +305,13 @@ const maxTurns = 8
 func (a *acceptance) judge(ours, old *Endpoint) session.Verdict {
 	m, h := a.m, a.h
 	id := [wire.SessionSize]byte(h.GetSession())
-	st := session.Standing{Ours: ours != nil, First: h.GetFirst(), Ended: m.hasEnded(id), There: old != nil, Lower: m.address < h.GetNode()}
+	_, ended := m.hasEnded(id[:])
+	st := session.Standing{Ours: ours != nil, First: h.GetFirst(), Ended: ended, There: old != nil, Lower: m.address < h.GetNode()}
 	if old == nil {
 		return st.Judge()
 	}
 	old.mu.Lock()
-	defer old.mu.Unlock()
+	defer old.unlock()
 	if old.ended != nil { // it is just being taken out of the books
 		st.There = false
 		return st.Judge()
@@ -371,12 +375,15 @@ func (a *acceptance) answer() error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	union, err := e.s.ExchangeFenced(e.m.now(), list)
-	cfg := e.s.Config()
+	var union []wire.Retired
+	var cfg session.Config
 	local := e.m.cards.current.Load()
-	e.toldSerial = max(e.toldSerial, local.serial)
-	e.release()
+	err = errBroken // where this has a bug
+	e.locked(func(now time.Duration) {
+		cfg = e.s.Config()
+		e.toldSerial = max(e.toldSerial, local.serial)
+		union, err = e.s.ExchangeFenced(now, list)
+	})
 	if err != nil {
 		return err
 	}
@@ -402,9 +409,7 @@ func (a *acceptance) hearConfirm() error {
 	if err != nil {
 		return err
 	}
-	e := a.e
-	e.mu.Lock()
-	_, err = e.s.ExchangeFenced(e.m.now(), list)
-	e.release()
+	err = errBroken // where this has a bug
+	a.e.locked(func(now time.Duration) { _, err = a.e.s.ExchangeFenced(now, list) })
 	return err
 }

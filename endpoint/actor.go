@@ -39,10 +39,14 @@ func (a *endpointActor) Receive(ctx actor.Context) {
 		a.begin(m)
 	case *takeBack:
 		e.served(m)
-		e.locked(func(now time.Duration) { e.s.Cancel(now, &m.o.s) })
+		e.cancel(m.o)
 	case *abandon:
 		e.served(m)
-		e.locked(func(now time.Duration) { e.s.Abandon(now, &m.o.s) })
+		e.locked(func(now time.Duration) {
+			if e.bug == nil {
+				e.s.Abandon(now, &m.o.s)
+			}
+		})
 	case *accepted:
 		e.served(m)
 		a.accept(ctx, m)
@@ -182,9 +186,19 @@ func (a *endpointActor) begin(o *operation) {
 		if o.reply == nil { // it came by hand
 			e.handed--
 		}
+		e.open.add(o)
 		e.s.Start(now, &o.s)
 	})
 	e.probe(idle)
+}
+
+// cancel takes an operation back. After a bug all of them end by themselves, and no earlier: connections may be at their memory.
+func (e *Endpoint) cancel(o *operation) {
+	e.locked(func(now time.Duration) {
+		if e.bug == nil {
+			e.s.Cancel(now, &o.s)
+		}
+	})
 }
 
 func (a *endpointActor) cancelAsked(ctx actor.Context, id uint64) {
@@ -196,7 +210,7 @@ func (a *endpointActor) cancelAsked(ctx actor.Context, id uint64) {
 	if o == nil {
 		return // done already: its Done is on the way
 	}
-	e.locked(func(now time.Duration) { e.s.Cancel(now, &o.s) })
+	e.cancel(o)
 	time.AfterFunc(e.m.cfg.CancelWait, func() { // P3: at its deadline the outcome is unknown
 		if !o.Finished() {
 			e.submit(&abandon{o: o})
@@ -217,26 +231,26 @@ func (a *endpointActor) railsChanged(ctx actor.Context) {
 		beside bool
 	}
 	var notes []note
-	e.mu.Lock()
-	usable := 0
-	for _, r := range e.rails {
-		if r != nil && e.s.Lane(r.id).Up() {
-			usable++
+	e.look(func() {
+		usable := 0
+		for _, r := range e.rails {
+			if r != nil && e.s.Lane(r.id).Up() {
+				usable++
+			}
 		}
-	}
-	for _, r := range e.rails {
-		if r == nil || r.pid == nil {
-			continue
+		for _, r := range e.rails {
+			if r == nil || r.pid == nil {
+				continue
+			}
+			others := usable
+			l := e.s.Lane(r.id)
+			if l.Up() {
+				others--
+			}
+			silent := l.Current() != nil && l.Current().Suspect()
+			notes = append(notes, note{r.pid, others > 0, silent && usable == 0 && e.opener})
 		}
-		others := usable
-		l := e.s.Lane(r.id)
-		if l.Up() {
-			others--
-		}
-		silent := l.Current() != nil && l.Current().Suspect()
-		notes = append(notes, note{r.pid, others > 0, silent && usable == 0 && e.opener})
-	}
-	e.mu.Unlock()
+	})
 	for _, n := range notes {
 		ctx.Send(n.pid, &rail.Reachable{Yes: n.other})
 		if n.beside {

@@ -137,16 +137,20 @@ func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	if !e.opener { // it greets a dial of the session that we have given up: about the peer's own it says nothing
-		e.mu.Unlock()
+	gone := false
+	greeting := session.Stranger
+	e.look(func() {
+		if gone = !e.opener; gone {
+			return
+		}
+		greeting = e.s.Greet(e.agreed, e.incarnation, id)
+		if !e.agreed {
+			e.incarnation, e.peerName = id, c.GetName()
+		}
+	})
+	if gone { // it greets a dial of the session that we have given up: about the peer's own it says nothing
 		return &RefusedError{Peer: e.address, Code: wire.RefusalCode_BUSY, Reason: "the session that this dial was for was given up"}
 	}
-	greeting := e.s.Greet(e.agreed, e.incarnation, id)
-	if !e.agreed {
-		e.incarnation, e.peerName = id, c.GetName()
-	}
-	e.mu.Unlock()
 	switch greeting {
 	case session.Meant:
 		return nil
@@ -161,39 +165,40 @@ func (e *Endpoint) checkChallenge(c *wire.Challenge) error {
 // until their counts are fixed.
 func (e *Endpoint) displace(ctx context.Context, id wire.RailID, g wire.Generation) error {
 	nonce := e.m.now()
-	e.mu.Lock()
-	old := e.s.Lane(id).Current()
-	alive := old != nil && !old.Fenced()
-	e.mu.Unlock()
+	var old *session.Generation
+	alive, reserved := false, false
+	e.look(func() {
+		old = e.s.Lane(id).Current()
+		alive = old != nil && !old.Fenced()
+	})
 	if alive {
 		select {
 		case <-time.After(e.m.beat()):
 		case <-ctx.Done():
 			return fmt.Errorf("a rail to %s: %w", e.address, ctx.Err())
 		}
-		e.mu.Lock()
-		spoke := !old.Fenced() && old.Vitals().Heard > nonce
-		e.mu.Unlock()
+		spoke := false
+		e.look(func() { spoke = !old.Fenced() && old.Vitals().Heard > nonce })
 		if spoke {
 			return rail.ErrNotNeeded
 		}
 	}
-	e.mu.Lock()
-	if !e.s.Lane(id).Reserve(g) {
-		e.mu.Unlock()
+	e.look(func() { reserved = e.s.Lane(id).Reserve(g) })
+	if !reserved {
 		return fmt.Errorf("generation %d of rail %d to %s: %w", g, id, e.address, rail.ErrSuperseded)
 	}
-	e.mu.Unlock()
 	return e.fenceOlder(ctx, id, g)
 }
 
 // fenceOlder cuts off a rail's generations below g and waits until no socket call of theirs is in progress.
 func (e *Endpoint) fenceOlder(ctx context.Context, id wire.RailID, g wire.Generation) error {
 	for {
-		e.mu.Lock()
-		calm := e.calm
-		quiet := e.s.Lane(id).FenceOlder(e.m.now(), g, session.ErrReplaced)
-		e.release()
+		var calm <-chan struct{}
+		quiet := false
+		e.locked(func(now time.Duration) {
+			calm = e.calm
+			quiet = e.s.Lane(id).FenceOlder(now, g, session.ErrReplaced)
+		})
 		if quiet {
 			return nil
 		}
@@ -207,18 +212,19 @@ func (e *Endpoint) fenceOlder(ctx context.Context, id wire.RailID, g wire.Genera
 	}
 }
 
-func (e *Endpoint) hello(id wire.RailID, g wire.Generation, with *greeting, conn rail.Conn) (*wire.Hello, error) {
+func (e *Endpoint) hello(id wire.RailID, g wire.Generation, with *greeting, conn rail.Conn) (h *wire.Hello, err error) {
 	c := with.challenge
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
 	if err := e.over(); err != nil {
 		return nil, err
 	}
 	if !e.opener {
 		return nil, &RefusedError{Peer: e.address, Code: wire.RefusalCode_BUSY, Reason: "its own first session was taken"}
 	}
+	err = errBroken //nolint:wastedassign // what it gives where this has a bug: release recovers
 	local, remote := e.devicesOf(id)
-	h := &wire.Hello{
+	h = &wire.Hello{
 		Version: wire.Version, Features: e.m.offer(conn), Node: e.m.address, Incarnation: e.m.incarnation[:], Name: e.m.cfg.Name,
 		Challenge: c.GetNonce(), Nonce: make([]byte, wire.NonceSize), Target: e.address, TargetIncarnation: c.GetIncarnation(),
 		Session: bytes.Clone(e.id[:]), Epoch: 1, First: !e.agreed, Rail: uint32(id), Generation: uint64(g),
@@ -266,25 +272,7 @@ func (e *Endpoint) takeAnswer(with *greeting, h *wire.Hello, a *wire.Answer) (*w
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	if err := e.over(); err != nil || !e.opener {
-		e.mu.Unlock()
-		return nil, join(rail.ErrSuperseded, err)
-	}
-	first := !e.agreed
-	if first {
-		e.agreed, e.agreedAt, e.secured = true, e.m.now(), with.channel != nil
-		e.s.SetPeerLimits(a.GetWindow(), a.GetMaxMessage())
-	}
-	if r := e.record(wire.RailID(h.GetRail())); r != nil && r.device == "" {
-		r.device = a.GetDevice()
-	}
-	news := e.learn(&wire.Devices{Serial: a.GetSerial(), Devices: a.GetDevices()})
-	if first { // agreed sees to it
-		news, e.news = false, nil
-	}
-	union, err := e.s.ExchangeFenced(e.m.now(), list)
-	e.release()
+	union, news, err := e.agree(with, h, a, list)
 	if news {
 		e.root.Send(e.pid, &devicesTold{})
 	}
@@ -294,6 +282,30 @@ func (e *Endpoint) takeAnswer(with *greeting, h *wire.Hello, a *wire.Answer) (*w
 	confirm := &wire.Confirm{Fenced: wire.FencedOf(union)}
 	confirm.Mac = session.ConfirmProof(key, c, h, confirm)
 	return confirm, nil
+}
+
+// agree takes over an answer that was checked. news: the actor has to look at the peer's devices.
+func (e *Endpoint) agree(with *greeting, h *wire.Hello, a *wire.Answer, list []wire.Retired) (union []wire.Retired, news bool, err error) {
+	e.mu.Lock()
+	defer e.release()
+	if err := e.over(); err != nil || !e.opener {
+		return nil, false, join(rail.ErrSuperseded, err)
+	}
+	err = errBroken //nolint:wastedassign // what it gives where this has a bug: release recovers
+	first := !e.agreed
+	if first {
+		e.agreed, e.agreedAt, e.secured = true, e.m.now(), with.channel != nil
+		e.s.SetPeerLimits(a.GetWindow(), a.GetMaxMessage())
+	}
+	if r := e.record(wire.RailID(h.GetRail())); r != nil && r.device == "" {
+		r.device = a.GetDevice()
+	}
+	news = e.learn(&wire.Devices{Serial: a.GetSerial(), Devices: a.GetDevices()})
+	if first { // agreed sees to it
+		news, e.news = false, nil
+	}
+	union, err = e.s.ExchangeFenced(e.m.now(), list)
+	return union, news, err
 }
 
 func writeHandshake(conn rail.Conn, k wire.Kind, m proto.Message) error {

@@ -22,8 +22,11 @@
 //   - No lock is held while anything outside this package is called, but for the session and rma.
 //   - Effects of one call are carried out in order; those of different calls in any order. Each of them is safe to
 //     be late: the session takes what is over as nothing to do.
+//   - The lock is taken with a deferred release or unlock (guard.go), or by locked and look, round whatever calls the session: a panic
+//     there is a bug that ends the epoch, and leaves the lock free (rule 10).
 //   - An Endpoint ends once (end), and then: every operation has completed, Host.EndpointDown has been called, its
 //     actor and rails stop. A new epoch is a new Endpoint.
 //
-// Start reading at endpoint.go, then effects.go, link.go, joiner.go (what rails ask), dial.go and accept.go (handshakes).
+// Start reading at endpoint.go, then effects.go, link.go, joiner.go (what rails ask), dial.go and accept.go (handshakes),
+// guard.go (what becomes of a bug).
 package endpoint

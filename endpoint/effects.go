@@ -13,40 +13,51 @@ import (
 	"railyard/rma"
 )
 
-// carryOut does what the session asks for. No lock is held.
+// carryOut does what the session asks for. No lock is held. A panic is a bug, and ends the epoch.
 func (e *Endpoint) carryOut(fx []session.Effect) {
-	for i := range fx {
-		f := &fx[i]
-		switch f.Kind {
-		case session.Wake:
-			e.wake(f)
-		case session.Completed:
-			f.Op.User.(*operation).complete(e, f.Err)
-		case session.Offered:
-			e.offer(f)
-		case session.Withdrawn:
-			c := f.Gen.User.(*carrier)
-			e.root.Send(c.transport, &rail.Cancel{Op: f.Op, Lane: c.rail, Generation: c.generation})
-		case session.Killed:
-			e.kill(f)
-		case session.Quiet:
-			e.wakeAll(&e.calm)
-			e.rest()
-		case session.Settled:
-			e.settled(f)
-		case session.LaneUp:
-			e.laneUp(f)
-		case session.Room:
-			e.wakeAll(&e.room)
-		case session.PeerLeft:
-			e.root.Send(e.pid, &peerLeft{})
-		case session.Undelivered:
-			e.undelivered(f)
-		case session.MapWanted:
-			e.mapWanted(f)
-		case session.Unmap:
-			f.Mapping.Release()
+	i := 0
+	defer func() {
+		if bug := recover(); bug != nil {
+			e.mu.Lock()
+			e.breakDown(bug)
+			e.settle(fx[i:])
 		}
+	}()
+	for ; i < len(fx); i++ {
+		e.do(&fx[i])
+	}
+}
+
+func (e *Endpoint) do(f *session.Effect) {
+	switch f.Kind {
+	case session.Wake:
+		e.wake(f)
+	case session.Completed:
+		f.Op.User.(*operation).complete(e, f.Err)
+	case session.Offered:
+		e.offer(f)
+	case session.Withdrawn:
+		c := f.Gen.User.(*carrier)
+		e.root.Send(c.transport, &rail.Cancel{Op: f.Op, Lane: c.rail, Generation: c.generation})
+	case session.Killed:
+		e.kill(f)
+	case session.Quiet:
+		e.wakeAll(&e.calm)
+		e.rest()
+	case session.Settled:
+		e.settled(f)
+	case session.LaneUp:
+		e.laneUp(f)
+	case session.Room:
+		e.wakeAll(&e.room)
+	case session.PeerLeft:
+		e.root.Send(e.pid, &peerLeft{})
+	case session.Undelivered:
+		e.undelivered(f)
+	case session.MapWanted:
+		e.mapWanted(f)
+	case session.Unmap:
+		f.Mapping.Release()
 	}
 }
 
@@ -75,17 +86,19 @@ func (e *Endpoint) offer(f *session.Effect) {
 func (e *Endpoint) kill(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
 	c.conn.Kill()
-	e.mu.Lock()
 	var pid *actor.PID
-	if r := e.record(c.rail); r != nil {
-		pid = r.pid
-		r.since = e.m.now()
-		if f.Err != nil {
-			r.status.Reason = f.Err.Error()
+	var over bool
+	var lost uint64
+	e.look(func() {
+		if r := e.record(c.rail); r != nil {
+			pid = r.pid
+			r.since = e.m.now()
+			if f.Err != nil {
+				r.status.Reason = f.Err.Error()
+			}
 		}
-	}
-	over, lost := e.ended != nil, f.Gen.LostBytes()
-	e.mu.Unlock()
+		over, lost = e.ended != nil, f.Gen.LostBytes()
+	})
 	if pid != nil && !over {
 		e.root.Send(pid, &rail.Retire{Generation: c.generation, Cause: f.Err, InFlight: lost})
 	}
@@ -103,15 +116,22 @@ func (e *Endpoint) mapWanted(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
 	err := fmt.Errorf("rail %d to %s, generation %d: %w", c.rail, e.address, c.generation, ErrNoCard)
 	e.log.Warn("a region was not mapped", zap.Error(err))
-	e.locked(func(now time.Duration) { f.Gen.Mapped(now, session.Registration{Region: f.Region, Err: err}) })
+	e.locked(func(now time.Duration) {
+		if e.bug == nil {
+			f.Gen.Mapped(now, session.Registration{Region: f.Region, Err: err})
+		}
+	})
 }
 
 func (e *Endpoint) settled(f *session.Effect) {
 	c := f.Gen.User.(*carrier)
-	e.mu.Lock()
-	local, remote := e.devicesOf(c.rail)
-	gap, lost, rerouted := e.m.now()-f.Gen.Vitals().Heard, f.Gen.LostBytes(), f.Gen.ReroutedBytes()
-	e.mu.Unlock()
+	var local, remote string
+	var gap time.Duration
+	var lost, rerouted uint64
+	e.look(func() {
+		local, remote = e.devicesOf(c.rail)
+		gap, lost, rerouted = e.m.now()-f.Gen.Vitals().Heard, f.Gen.LostBytes(), f.Gen.ReroutedBytes()
+	})
 	e.m.cfg.Events.Publish(rail.Event{Kind: rail.RailRetired, Peer: e.address, Rail: c.rail, Local: local, Remote: remote,
 		Generation: c.generation, Cause: f.Err, InFlight: lost, Rerouted: rerouted, Gap: max(gap, 0)})
 }
@@ -135,7 +155,7 @@ func (e *Endpoint) laneUp(f *session.Effect) {
 		e.log.Info("endpoint up", zap.String("local", local), zap.String("remote", remote))
 		e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointUp, Peer: e.address, Rail: c.rail, Local: local, Remote: remote,
 			Generation: c.generation})
-		e.m.cfg.Host.EndpointUp(e)
+		e.attempt("the host is told that an endpoint is up", func() { e.m.cfg.Host.EndpointUp(e) })
 	}
 	e.root.Send(e.pid, &railsChanged{})
 }
@@ -155,5 +175,5 @@ func (e *Endpoint) undelivered(f *session.Effect) {
 	if !errors.Is(err, rma.ErrMalformed) {
 		err = rma.Unknown(err)
 	}
-	e.m.cfg.Host.Undelivered(e, out, err)
+	e.m.giveBack(e, out, err)
 }

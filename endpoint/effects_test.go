@@ -27,7 +27,8 @@ func TestAQuestionForAKeyIsRefused(t *testing.T) {
 	e, err := node.create(t.Context(), "peer:1", false, func(*Endpoint) {})
 	require.NoError(t, err)
 	region := node.register(t, 1<<20, rma.RemoteWrite)
-	mine := &link{e: e, g: e.s.Lane(0).AttachOneSided(0, 3, &carrier{e: e, generation: 3, conn: idleConn{}})}
+	mine := &link{e: e}
+	mine.g = e.s.Lane(0).AttachOneSided(0, 3, &carrier{e: e, generation: 3, conn: idleConn{}, link: mine})
 
 	s, err := session.New(session.Config{Opener: true}, rma.NewTable(nil, 0))
 	require.NoError(t, err)

@@ -69,7 +69,17 @@ type Endpoint struct {
 	handed      int
 	lastWork    time.Duration // when the application last asked for something
 	lastFailure error
-	pending     map[pendingKey]*link // joined, and not yet attached
+	pending     map[pendingKey]*link    // joined, and not yet attached
+	carriers    map[pendingKey]*carrier // attached, and not yet quiet
+	open        openList
+	// bug: the session had one, and s is another that is closed. winding: what is left of it is being ended; kept is what it had counted.
+	bug     error
+	winding bool
+	kept    keepsake
+	// sending is what the session's count of messages will be once the one that is just being sent is there; 0: none is.
+	// taken: it was there when a bug came between.
+	sending uint64
+	taken   bool
 
 	up   chan struct{} // closed when the first rail is up
 	down chan struct{} // closed when it has ended
@@ -103,6 +113,9 @@ type carrier struct {
 	generation wire.Generation
 	transport  *actor.PID
 	conn       rail.Conn
+	link       *link
+	// lost: the connection is over. Owner: Endpoint.mu.
+	lost bool
 }
 
 func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
@@ -121,7 +134,7 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 	e := &Endpoint{
 		m: m, address: address, opener: opener, s: s, policy: policy, root: m.cfg.System.Root,
 		log: m.cfg.Logger.With(zap.String("peer", address)), waiting: m.now(), lastWork: -idleAfter,
-		pending: make(map[pendingKey]*link), asked: make(map[asker]*operation),
+		pending: make(map[pendingKey]*link), carriers: make(map[pendingKey]*carrier), asked: make(map[asker]*operation),
 		up: make(chan struct{}), down: make(chan struct{}), room: make(chan struct{}), calm: make(chan struct{}),
 	}
 	if opener {
@@ -165,46 +178,14 @@ func (e *Endpoint) hasEnded() bool {
 // Done is closed when the endpoint has ended.
 func (e *Endpoint) Done() <-chan struct{} { return e.down }
 
-// Stats gives the session's counters.
+// Stats gives the session's counters. They do not change once the session had a bug.
 func (e *Endpoint) Stats() session.Stats {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
+	if e.bug != nil {
+		return e.kept.stats
+	}
 	return e.s.Stats()
-}
-
-// locked runs f on the session, and then carries out what it asks for.
-func (e *Endpoint) locked(f func(now time.Duration)) {
-	e.mu.Lock()
-	f(e.m.now())
-	e.release()
-}
-
-// release gives the lock back and carries the session's effects out. It is called with the lock held.
-func (e *Endpoint) release() {
-	if n := e.consumed.Swap(0); n > 0 {
-		e.s.Consumed(e.m.now(), n)
-	}
-	if e.s.DeadlineMoved() {
-		e.arm()
-	}
-	if !e.s.HasEffects() {
-		e.mu.Unlock()
-		return
-	}
-	fx := e.s.Effects(e.spare)
-	e.spare = nil
-	err := e.s.Closed()
-	over := err != nil && e.ended == nil
-	e.mu.Unlock()
-	e.carryOut(fx)
-	if over { // the session itself found that the peer breaks the protocol
-		e.end(err)
-	}
-	e.mu.Lock()
-	if cap(fx) > cap(e.spare) && cap(fx) <= 4096 {
-		e.spare = fx[:0]
-	}
-	e.mu.Unlock()
 }
 
 // idleAfter is how long nothing must have been asked for until new work makes the rails beat at once.
@@ -250,10 +231,10 @@ func (e *Endpoint) arm() {
 
 func (e *Endpoint) tick() {
 	e.mu.Lock()
+	defer e.release()
 	e.armed = 0
 	e.s.Tick(e.m.now())
 	e.arm()
-	e.release()
 }
 
 // Consumed gives n bytes of the peer's window back: messages of that cost have left the mailbox.
@@ -264,52 +245,71 @@ func (e *Endpoint) Consumed(n uint64) {
 	}
 }
 
-// end is the one way in which an endpoint ends.
+// end is the one way in which an endpoint ends. Where it had a bug, it ends when that is wound up, and for that reason.
 func (e *Endpoint) end(cause error) {
-	e.mu.Lock()
-	if e.ended != nil {
-		e.mu.Unlock()
-		return
+	if held, ok := e.close(cause); ok {
+		e.conclude(held, cause)
 	}
-	e.ended = cause
+}
+
+// close closes the session; false: the endpoint has ended, or had a bug.
+func (e *Endpoint) close(cause error) (held map[string]int, ok bool) {
+	e.mu.Lock()
+	defer e.release()
+	if e.ended != nil || e.winding {
+		return nil, false
+	}
 	if e.timer != nil {
 		e.timer.Stop()
 	}
 	e.m.forget(e)
-	held := e.s.Held()
+	held = e.s.Held()
 	e.s.Close(e.m.now(), fmt.Errorf("peer %s: %w", e.address, cause))
-	e.release()
+	e.ended = cause
+	return held, true
+}
+
+// conclude tells of the end.
+func (e *Endpoint) conclude(held map[string]int, cause error) {
 	close(e.down)
 	e.wakeAll(&e.room)
 	e.wakeAll(&e.calm)
 	e.rest()
 	e.log.Info("endpoint down", zap.Error(cause))
+	e.tellHeld(held, cause)
+	e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointDown, Peer: e.address, Cause: cause})
+	e.attempt("the host is told that an endpoint is down", func() { e.m.cfg.Host.EndpointDown(e, cause) })
+	e.root.Send(e.pid, &finish{})
+}
+
+// tellHeld tells of messages that nobody else knows to be lost.
+func (e *Endpoint) tellHeld(held map[string]int, cause error) {
 	for target, n := range held {
 		e.log.Warn("messages had come, and are dropped: the large one before them never became whole",
 			zap.String("target", target), zap.Int("messages", n))
 		e.m.cfg.Events.Publish(rail.Event{Kind: rail.MessageRefused, Peer: e.address, Cause: fmt.Errorf(
 			"%d messages to %s were held behind a large one when the session ended: %w", n, target, cause)})
 	}
-	e.m.cfg.Events.Publish(rail.Event{Kind: rail.EndpointDown, Peer: e.address, Cause: cause})
-	e.m.cfg.Host.EndpointDown(e, cause)
-	e.root.Send(e.pid, &finish{})
 }
 
 // rest takes an endpoint that has ended out of the way of the next one to the same peer, once nothing of it is in progress.
 func (e *Endpoint) rest() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ended != nil && e.s.Still() {
+	defer e.unlock()
+	if e.ended != nil && e.still() {
 		e.m.rested(e)
 	}
 }
 
-// waitStill waits until nothing of an ended endpoint is in progress: no socket call, and no delivery.
+// still tells whether nothing of an ended endpoint is in progress: no socket call, and no delivery. Called with the lock held.
+func (e *Endpoint) still() bool { return !e.winding && e.s.Still() }
+
+// waitStill waits until nothing of an ended endpoint is in progress.
 func (e *Endpoint) waitStill(ctx context.Context) error {
 	for {
-		e.mu.Lock()
-		calm, still := e.calm, e.s.Still()
-		e.mu.Unlock()
+		var calm <-chan struct{}
+		still := false
+		e.look(func() { calm, still = e.calm, e.still() })
 		if still {
 			return nil
 		}
@@ -385,7 +385,7 @@ func (e *Endpoint) waitUp(ctx context.Context) error {
 // to be; 0: it was not planned. A look that comes late shows that this node itself was stopped: it begins to wait anew (rule 6).
 func (e *Endpoint) outage(now, due time.Duration) (over bool, next time.Duration) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
 	if e.ended != nil || !e.s.Silent() {
 		return false, 0
 	}

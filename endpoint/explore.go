@@ -109,7 +109,7 @@ func (e *Endpoint) opens() bool {
 // worked tells whether a rail is up, or was a moment ago.
 func (e *Endpoint) worked(id wire.RailID) bool {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
 	r := e.record(id)
 	return r != nil && (e.s.Lane(id).Up() || r.everUp && e.m.now()-r.since < askAgain)
 }

@@ -22,7 +22,7 @@ var _ rail.Joiner = joiner{}
 // NextGeneration implements rail.Joiner.
 func (j joiner) NextGeneration(id wire.RailID) wire.Generation {
 	j.e.mu.Lock()
-	defer j.e.mu.Unlock()
+	defer j.e.unlock()
 	return j.e.s.Lane(id).NextGeneration()
 }
 
@@ -34,7 +34,7 @@ func (j joiner) Join(ctx context.Context, id wire.RailID, g wire.Generation, con
 // Vitals implements rail.Joiner.
 func (j joiner) Vitals(id wire.RailID, g wire.Generation) (rail.Vitals, bool) {
 	j.e.mu.Lock()
-	defer j.e.mu.Unlock()
+	defer j.e.unlock()
 	gen := j.e.find(id, g)
 	if gen == nil || (gen.Fenced() && gen.IsQuiet() && j.e.ended != nil) {
 		return rail.Vitals{}, false
@@ -54,14 +54,16 @@ func (j joiner) Beat(id wire.RailID, g wire.Generation) {
 // Attach implements rail.Joiner.
 func (j joiner) Attach(id wire.RailID, g wire.Generation, t *actor.PID, conn rail.Conn) {
 	e := j.e
-	e.mu.Lock()
-	l := e.pendingLink(id, g)
-	if l == nil {
-		e.mu.Unlock()
-		return
-	}
-	l.g = e.s.Lane(id).Attach(e.m.now(), g, &carrier{e: e, rail: id, generation: g, transport: t, conn: conn})
-	e.release()
+	e.locked(func(now time.Duration) {
+		l := e.pendingLink(id, g)
+		if l == nil {
+			return
+		}
+		c := &carrier{e: e, rail: id, generation: g, transport: t, conn: conn, link: l}
+		if l.g = e.s.Lane(id).Attach(now, g, c); l.g != nil {
+			e.carriers[pendingKey{id, g}] = c
+		}
+	})
 }
 
 // Suspect implements rail.Joiner. Where no other rail is usable, candidates are dialed beside the silent ones (rule 6).
@@ -88,14 +90,18 @@ func (j joiner) Lost(id wire.RailID, g wire.Generation, cause error) {
 	if errors.As(cause, &failure) && failure.Err != nil {
 		cause = failure.Err
 	}
-	e.mu.Lock()
-	e.dropPending(id, g)
-	gen := e.find(id, g)
-	if gen != nil {
-		e.s.Lost(e.m.now(), gen, cause)
-	}
-	open := gen != nil && !gen.IsQuiet()
-	e.release()
+	var gen *session.Generation
+	open := false
+	e.locked(func(now time.Duration) {
+		e.dropPending(id, g)
+		if c := e.carriers[pendingKey{id, g}]; c != nil {
+			c.lost = true
+		}
+		if gen = e.find(id, g); gen != nil {
+			e.s.Lost(now, gen, cause)
+			open = !gen.IsQuiet()
+		}
+	})
 	if open {
 		e.m.track(func() { e.breakOff(gen, cause) })
 	}
@@ -105,9 +111,11 @@ func (j joiner) Lost(id wire.RailID, g wire.Generation, cause error) {
 // waiting for the end of a socket call that nobody makes.
 func (e *Endpoint) breakOff(gen *session.Generation, cause error) {
 	gen.User.(*carrier).conn.Close() // from here on no call of its is in progress
-	e.mu.Lock()
-	gen.BreakOff(e.m.now(), cause)
-	e.release()
+	e.locked(func(now time.Duration) {
+		if e.bug == nil {
+			gen.BreakOff(now, cause)
+		}
+	})
 }
 
 // Offer implements rail.Joiner.
@@ -121,10 +129,9 @@ func (j joiner) Withdraw(id wire.RailID, g wire.Generation, op any) {
 }
 
 func (j joiner) with(id wire.RailID, g wire.Generation, f func(now time.Duration, gen *session.Generation)) {
-	e := j.e
-	e.mu.Lock()
-	if gen := e.find(id, g); gen != nil {
-		f(e.m.now(), gen)
-	}
-	e.release()
+	j.e.locked(func(now time.Duration) {
+		if gen := j.e.find(id, g); gen != nil {
+			f(now, gen)
+		}
+	})
 }

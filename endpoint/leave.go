@@ -32,7 +32,10 @@ func (e *Endpoint) leave(ctx context.Context) error {
 	}
 	e.sayGoodbye()
 	e.end(rma.ErrShutdown)
-	return err
+	<-e.down // a bug is wound up first
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return join(err, e.bug)
 }
 
 // drain waits until nothing is open. It gives up when nothing has been heard of the peer for a while: see Shutdown.
@@ -93,9 +96,8 @@ func (e *Endpoint) poll(ctx context.Context, cond func() bool) error {
 	t := time.NewTicker(2 * time.Millisecond)
 	defer t.Stop()
 	for {
-		e.mu.Lock()
-		ok := e.ended != nil || cond()
-		e.mu.Unlock()
+		ok := false
+		e.look(func() { ok = e.ended != nil || cond() })
 		if ok {
 			return nil
 		}

@@ -79,7 +79,7 @@ func Start(cfg Config) (*Manager, error) {
 		stop: make(chan struct{}), down: make(chan struct{}), peers: make(map[string]*Endpoint), former: make(map[string]*Endpoint),
 		making:   make(map[string]chan struct{}),
 		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
-		guests: newGuests(), graves: graves{room: cfg.MaxPeers, keep: 2 * cfg.HandshakeTimeout},
+		guests: newGuests(), graves: graves{room: cfg.MaxPeers, keep: max(2*cfg.HandshakeTimeout, cfg.OutageLimit)},
 	}
 	m.random(m.incarnation[:])
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -144,7 +144,8 @@ func (m *Manager) source() rand.Source {
 	return rand.NewPCG(binary.LittleEndian.Uint64(seed[:]), binary.LittleEndian.Uint64(seed[8:]))
 }
 
-// track runs f in a goroutine that Shutdown waits for. After Shutdown has ended f runs in the caller's goroutine.
+// track runs f in a goroutine that Shutdown waits for. After Shutdown has ended f runs in the caller's goroutine. A panic of f is a
+// bug that costs what f was for: nobody supervises such a goroutine, and the process lives.
 func (m *Manager) track(f func()) {
 	m.workMu.Lock()
 	if m.over {
@@ -156,7 +157,15 @@ func (m *Manager) track(f func()) {
 	m.workMu.Unlock()
 	go func() {
 		defer m.work.Done()
-		f()
+		err := safely(func() error {
+			f()
+			return nil
+		})
+		if err != nil {
+			var bug *rail.PanicError
+			_ = errors.As(err, &bug)
+			m.log.Error("bug in a goroutine of the node", zap.Error(err), zap.ByteString("stack", bug.Stack))
+		}
 	}()
 }
 
@@ -289,15 +298,18 @@ func (m *Manager) forget(e *Endpoint) {
 	}
 	if m.sessions[e.id] == e {
 		delete(m.sessions, e.id)
-		m.graves.bury(m.now(), e.id)
+		m.graves.bury(m.now(), e.id, e.key)
 	}
 }
 
-// hasEnded tells whether a session has ended here of late.
-func (m *Manager) hasEnded(id [wire.SessionSize]byte) bool {
+// hasEnded tells whether a session has ended here of late, and gives its key.
+func (m *Manager) hasEnded(id []byte) (key []byte, ended bool) {
+	if len(id) != wire.SessionSize {
+		return nil, false
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.graves.holds(id)
+	return m.graves.find([wire.SessionSize]byte(id))
 }
 
 func (m *Manager) all() []*Endpoint {

@@ -18,6 +18,9 @@ type operation struct {
 	ticket
 	s session.Op
 	e *Endpoint
+	// Owner: Endpoint.open.
+	listed        bool
+	before, after *operation
 	// reply and id are an actor's, which asked by message; reply is nil otherwise.
 	reply *actor.PID
 	id    uint64

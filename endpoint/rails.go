@@ -306,17 +306,17 @@ func (a *endpointActor) warn(left []unpaired) {
 func (a *endpointActor) prune(ctx actor.Context) {
 	e := a.e
 	over := make(map[wire.RailID]error)
-	e.mu.Lock()
-	for _, r := range e.rails {
-		switch {
-		case r == nil:
-		case r.spare && e.outdone(r):
-			over[r.id] = errReplaced
-		case r.unlisted && !e.opener && !e.connected(r.id):
-			over[r.id] = errUnlisted
+	e.look(func() {
+		for _, r := range e.rails {
+			switch {
+			case r == nil:
+			case r.spare && e.outdone(r):
+				over[r.id] = errReplaced
+			case r.unlisted && !e.opener && !e.connected(r.id):
+				over[r.id] = errUnlisted
+			}
 		}
-	}
-	e.mu.Unlock()
+	})
 	for id := range wire.RailID(maxRails) {
 		if cause := over[id]; cause != nil {
 			a.end(ctx, id, cause)
@@ -351,16 +351,17 @@ func (e *Endpoint) connected(id wire.RailID) bool {
 // end ends a rail for good. What it carried goes on over the others; its number is free once its actor has stopped.
 func (a *endpointActor) end(ctx actor.Context, id wire.RailID, cause error) {
 	e := a.e
-	e.mu.Lock()
-	r := e.record(id)
+	var r *railRecord
+	e.locked(func(now time.Duration) {
+		if r = e.record(id); r != nil {
+			e.rails[id] = nil
+			a.serial++
+			e.s.Lane(id).FenceOlder(now, ^wire.Generation(0), cause)
+		}
+	})
 	if r == nil {
-		e.mu.Unlock()
 		return
 	}
-	e.rails[id] = nil
-	a.serial++
-	e.s.Lane(id).FenceOlder(e.m.now(), ^wire.Generation(0), cause)
-	e.release()
 	e.log.Info("rail ended", zap.Uint16("rail", uint16(id)), zap.String("local", r.local), zap.String("remote", r.remote), zap.Error(cause))
 	e.m.cfg.Events.Publish(rail.Event{Kind: rail.RailEnded, Peer: e.address, Rail: id, Local: r.local, Remote: r.remote, Cause: cause})
 	if r.pid != nil {

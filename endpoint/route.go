@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
 	"railyard/endpoint/session"
@@ -82,19 +83,29 @@ var errEnded = errors.New("this endpoint has ended")
 
 // send puts a message into the session. It never waits for room.
 func (e *Endpoint) send(m *Outgoing) error {
-	e.mu.Lock()
-	if e.over() != nil {
-		e.mu.Unlock()
-		return errEnded
+	idle, err := e.put(m)
+	e.probe(idle)
+	if errors.Is(err, errBroken) && e.hasTaken() { // it comes back with all others: nobody is told twice
+		return nil
 	}
+	return err
+}
+
+func (e *Endpoint) put(m *Outgoing) (idle []*actor.PID, err error) {
+	e.mu.Lock()
+	defer e.release()
+	if e.over() != nil {
+		return nil, errEnded
+	}
+	err = errBroken //nolint:wastedassign // what it gives where this has a bug: release recovers
 	msg := session.Message{Target: m.Target.resolve(e.s), Sender: m.Sender.resolve(e.s), Type: m.Type.resolve(e.s),
 		System: m.System, Headers: m.Headers, Payload: m.Payload}
 	now := e.m.now()
-	idle := e.working(now)
-	err := e.sendShared(now, &msg, m.waited)
-	e.release()
-	e.probe(idle)
-	return err
+	idle = e.working(now)
+	e.sending = e.s.Sent() + 1
+	err = e.sendShared(now, &msg, m.waited)
+	e.sending = 0
+	return idle, err
 }
 
 // Send is TrySend that waits for room until ctx ends; then the error wraps rma.ErrWindowFull and ctx's.
@@ -120,6 +131,18 @@ func (r *Route) Send(ctx context.Context, m *Outgoing) error {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", err, ctx.Err())
 		}
+	}
+}
+
+// giveBack hands a message to the host that is not known to have arrived. A panic there costs that message alone.
+func (m *Manager) giveBack(from *Endpoint, o *Outgoing, cause error) {
+	err := safely(func() error {
+		m.cfg.Host.Undelivered(from, o, cause)
+		return nil
+	})
+	if err != nil {
+		m.log.Error("panic while an undelivered message was given back (a bug in the host or in who listens to dead letters)",
+			zap.String("target", o.Target.S), zap.Error(err))
 	}
 }
 
@@ -187,7 +210,7 @@ func (r *Route) resolve() {
 				err = e.sendWithin(r.m.ctx, m)
 			}
 			if err != nil {
-				r.m.cfg.Host.Undelivered(nil, m, err)
+				r.m.giveBack(nil, m, err)
 				if !ends(err) { // it was about this message alone
 					err = nil
 				}
@@ -320,7 +343,7 @@ func (r *Route) close() {
 	r.waiting, r.bytes = nil, 0
 	r.mu.Unlock()
 	for _, m := range list {
-		r.m.cfg.Host.Undelivered(nil, m, rma.ErrShutdown)
+		r.m.giveBack(nil, m, rma.ErrShutdown)
 	}
 }
 

@@ -96,14 +96,13 @@ func (e *Endpoint) shareOf(target *session.Name) *share {
 // session began. It is said as a system message; of several totals the highest counts.
 func (e *Endpoint) Processed(target string, total uint64) {
 	e.mu.Lock()
+	defer e.release()
 	if e.ended != nil {
-		e.mu.Unlock()
 		return
 	}
 	b := append(binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+len(target)), total), target...)
 	// What fails here fails because the session is over, or about to be: then nobody waits for it.
 	_ = e.s.Send(e.m.now(), &session.Message{Target: e.s.Intern(toldTarget), Type: e.s.Intern(toldType), System: true, Payload: b})
-	e.release()
 }
 
 // told takes over what the peer says of one of its actors. What it says too much counts as all.
@@ -139,7 +138,10 @@ type Flow struct {
 // Flow tells how full the peer's window is.
 func (e *Endpoint) Flow() Flow {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
+	if e.bug != nil {
+		return Flow{Window: e.kept.flow.Window, Full: e.shares.full} // nothing is under way any more
+	}
 	w := e.s.PeerWindow()
 	return Flow{Window: w, UnderWay: w - min(w, e.s.Free()), Full: e.shares.full}
 }

@@ -37,7 +37,7 @@ func (e *Endpoint) records() []railRecord {
 // Rails gives the state of each rail now, in the order of their numbers. A rail that never came up is there too.
 func (e *Endpoint) Rails() []rail.Status {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.unlock()
 	now, here := e.m.now(), e.m.cards.current.Load()
 	var list []rail.Status
 	for _, r := range e.rails {

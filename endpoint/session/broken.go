@@ -1,6 +1,18 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"railyard/rma"
+)
+
+// Rest gives what is left of the frames that were begun and not written to the end, piece by piece; region is where a piece lies, nil:
+// not in a region. It is for the owner of a session that cannot go on and wants to leave the stream whole.
+func (g *Generation) Rest(piece func(b []byte, region *rma.Region)) {
+	for i := range g.rest {
+		piece(g.rest[i].b, g.rest[i].region)
+	}
+}
 
 // BreakOff closes the brackets that a connection has left open: it had a bug, and is gone. Its owner calls it when none of the
 // connection's calls is in progress any more. The generation is lost. How much of the plan was written is not known: all of it

@@ -96,7 +96,6 @@ func (s *Session) Send(now time.Duration, m *Message) error {
 		}
 		s.reserved += c
 	}
-	s.stats.MessagesSent++
 	q := queued{target: m.Target, sender: m.Sender, typ: m.Type, system: m.System, headers: m.Headers, payload: m.Payload}
 	if size > wire.MaxInline {
 		s.nextOp++
@@ -104,18 +103,23 @@ func (s *Session) Send(now time.Duration, m *Message) error {
 		q.payload, q.headers = nil, clone(m.Headers)
 		envelope := q
 		q.large.envelope = &envelope
-		s.ops[q.large.ID] = q.large
-		s.addBody(q.large)
 	}
 	b := &s.buckets[m.Target.bucket]
-	if g := s.affine(b, m.Target.bucket); g != nil && len(b.pending) == 0 {
+	g := s.affine(b, m.Target.bucket)
+	if g != nil && len(b.pending) == 0 {
 		s.enqueue(b, g, &q)
-		s.wakeAs(g, g.inFlight == 0 && g.segs.len() == 1)
 	} else {
+		g = nil
 		q.payload, q.headers = clone(q.payload), clone(q.headers)
 		b.pending = append(b.pending, q)
 	}
+	s.stats.MessagesSent++
+	if g != nil {
+		s.wakeAs(g, g.inFlight == 0 && g.segs.len() == 1)
+	}
 	if q.large != nil {
+		s.ops[q.large.ID] = q.large
+		s.addBody(q.large)
 		s.startBulk(q.large)
 	}
 	return nil

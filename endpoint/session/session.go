@@ -156,6 +156,10 @@ func (s *Session) SetPeerLimits(window, maxMessage uint64) {
 // Stats gives the counters so far.
 func (s *Session) Stats() Stats { return s.stats }
 
+// Sent is how many messages have been put on their way: one that is being sent counts as soon as it is in the books, so that Close
+// gives it back.
+func (s *Session) Sent() uint64 { return s.stats.MessagesSent }
+
 // Effects hands over what is to be done; the slice given becomes the next list's memory.
 func (s *Session) Effects(reuse []Effect) []Effect {
 	fx := s.fx
