@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"railyard/cmd/railyard/internal/child"
+	"railyard/internal/child"
 )
 
 // What the parent may ask the second process for. One request a line, one answer a line, in order.

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"railyard/actors"
-	"railyard/cmd/railyard/internal/hist"
+	"railyard/internal/hist"
 	"railyard/rail"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"railyard/cmd/railyard/internal/hist"
 	"railyard/cmd/railyard/internal/units"
+	"railyard/internal/hist"
 )
 
 // Result is what a test came to. Times are in microseconds, of one operation: of a put or get from its start until the

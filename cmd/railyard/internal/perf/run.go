@@ -11,7 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"railyard/actors"
-	"railyard/cmd/railyard/internal/hist"
+	"railyard/internal/hist"
 	"railyard/rail"
 )
 

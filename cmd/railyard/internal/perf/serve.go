@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"railyard/actors"
-	"railyard/cmd/railyard/internal/child"
+	"railyard/internal/child"
 	"railyard/rail"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"railyard/actors"
-	"railyard/cmd/railyard/internal/hist"
 	"railyard/endpoint"
+	"railyard/internal/hist"
 	"railyard/rma"
 )
 

@@ -1,5 +1,5 @@
-// Package child runs this program a second time, as the other node, and sees to it that it ends: when
-// asked, when its parent is done with it, and when its parent dies.
+// Package child runs this program a second time, as the other node, or another program of the house, and sees to it that it
+// ends: when asked, when its parent is done with it, and when its parent dies.
 //
 // Owner: whoever called Start; End joins the process.
 //
@@ -34,14 +34,32 @@ type Process struct {
 	once    sync.Once
 }
 
+// Program is what a child runs.
+type Program struct {
+	Path   string   // its file; empty: this program
+	Args   []string // without its name
+	Env    []string // "NAME=value", beside what this process has
+	Stderr io.Writer
+}
+
 // Start runs this program again with other arguments.
 func Start(args []string, stderr io.Writer) (*Process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("this program does not know its own file, so no second process: %w", err)
+	return Program{Args: args, Stderr: stderr}.Start()
+}
+
+// Start runs the program.
+func (p Program) Start() (*Process, error) {
+	path := p.Path
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("this program does not know its own file, so no second process: %w", err)
+		}
+		path = self
 	}
-	command := exec.Command(self, args...)
-	command.Stderr = stderr
+	command := exec.Command(path, p.Args...)
+	command.Stderr = p.Stderr
+	command.Env = append(os.Environ(), p.Env...)
 	command.SysProcAttr = dieWithParent()
 	in, err := command.StdinPipe()
 	if err != nil {
@@ -59,12 +77,12 @@ func Start(args []string, stderr io.Writer) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("the second process did not start: %w", err), in.Close(), out.Close())
 	}
-	p := &Process{In: in, Out: out, command: command, ended: make(chan struct{})}
+	running := &Process{In: in, Out: out, command: command, ended: make(chan struct{})}
 	go func() {
-		p.err = command.Wait()
-		close(p.ended)
+		running.err = command.Wait()
+		close(running.ended)
 	}()
-	return p, nil
+	return running, nil
 }
 
 // PID is the process's number.

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		case "fail":
 			os.Exit(3)
+		case "setting":
+			_, _ = io.WriteString(os.Stdout, os.Getenv("CHILD_SETTING"))
+			os.Exit(0)
 		}
 	}
 	goleak.VerifyTestMain(m)
@@ -59,6 +62,20 @@ func TestChildThatFailsSaysSo(t *testing.T) {
 		t.Fatal("still there")
 	}
 	require.ErrorContains(t, p.End(), "exit status 3")
+}
+
+func TestProgramOfItsOwnHasItsSettings(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	t.Setenv("CHILD_SETTING", "the parent's")
+	p, err := Program{Path: self, Args: []string{"setting"}, Env: []string{"CHILD_SETTING=its own"}, Stderr: io.Discard}.Start()
+	require.NoError(t, err)
+	said, err := io.ReadAll(p.Out)
+	require.NoError(t, err)
+	require.NoError(t, p.End())
+	assert.Equal(t, "its own", string(said))
+	_, err = Program{Path: self + " that is not there"}.Start()
+	require.Error(t, err)
 }
 
 func TestOrphanIsTold(t *testing.T) {
