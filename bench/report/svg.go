@@ -32,7 +32,8 @@ func draw(points []point) string {
 	}
 	p.low = math.Pow(10, math.Floor(math.Log10(min(p.low, p.high/10))))
 	p.high = math.Pow(10, math.Ceil(math.Log10(p.high)))
-	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", width, height)
+	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" `, width, height)
+	p.WriteString(`font-family="sans-serif" font-size="13">` + "\n")
 	fmt.Fprintf(p, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
 	fmt.Fprintf(p, `<text x="%d" y="24" font-size="16">Bandwidth of puts over their size, one rail over loopback</text>`+"\n", left)
 	p.axes(points)
