@@ -26,6 +26,8 @@ const (
 
 	DefaultStreamWindow = 4 << 20
 	DefaultMaxStreams   = 4096
+
+	DefaultMaxSpawned = 65536
 )
 
 // ErrConfig is wrapped by every error of Start about a Config. The text names the field and its
@@ -95,8 +97,24 @@ type Config struct {
 	// MaxPeers bounds the endpoints of this node. 0: 4096.
 	MaxPeers int
 
-	// Kinds is what peers may spawn here. Remote spawn is not built yet; Start refuses them.
+	// Kinds is what peers may spawn here (Node.Spawn there), by name; nothing else. Nil: nothing. Their actors are stopped by
+	// Shutdown, when they have processed what they have.
 	Kinds map[string]*actor.Props
+	// MaxSpawned bounds the living actors that were spawned for peers. 0: 65536.
+	MaxSpawned int
+	// Allow are the ids of the actors that peers may address; one that ends in * stands for all that begin so. Empty: all.
+	// What answers a future, a Watch or a dead letter needs no entry; an actor that gets answers to its requests does.
+	Allow []string
+	// Authorize is asked for everything that a peer wants, of what Allow allows, and for each spawn: with an error the
+	// peer does not get it, and learns so as ErrNotAllowed. It runs in a connection's reader, from many goroutines at
+	// once, and must not block. Nil: everything is allowed.
+	Authorize func(Access) error
+	// Serializers write and read messages beside protobuf, raw bytes and JSON. A message goes by the one that its
+	// SerializerHeader names; without that, protobuf messages by protobuf, and others by the first that takes them. Nil: none.
+	Serializers []Serializer
+	// JSONTypes are types that travel as JSON, by the name that both nodes give them, each with a sample: &Order{} for
+	// messages of type *Order. Nil: none.
+	JSONTypes map[string]any
 	// Transports are kinds of rail beside those that are built in ("tcp"), for bindings that name
 	// them.
 	Transports []rail.Kind
@@ -110,7 +128,7 @@ type Config struct {
 // withDefaults checks everything that can be checked without touching the network, and fills zeros
 // in.
 func (c Config) withDefaults() (Config, error) {
-	if err := c.checkNotBuilt(); err != nil {
+	if err := c.checkTLS(); err != nil {
 		return c, err
 	}
 	if err := c.checkDurations(); err != nil {
@@ -122,6 +140,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
+	if err := errors.Join(c.checkKinds(), c.checkSerializers()); err != nil {
+		return c, err
+	}
 	if c.Advertise != "" {
 		if err := checkAdvertise(c.Advertise); err != nil {
 			return c, err
@@ -130,13 +151,23 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.checkRails()
 }
 
-func (c *Config) checkNotBuilt() error {
-	switch {
-	case c.RequireTLS && c.TLS == nil:
+func (c *Config) checkTLS() error {
+	if c.RequireTLS && c.TLS == nil {
 		return refused("RequireTLS", true, "TLS is nil, so no rail could be encrypted: give TLS a certificate")
-	case len(c.Kinds) > 0:
-		return refused("Kinds", fmt.Sprintf("%d kinds", len(c.Kinds)),
-			"remote spawn is not built yet: leave it nil, and have an actor of yours spawn on request")
+	}
+	return nil
+}
+
+func (c *Config) checkKinds() error {
+	for name, props := range c.Kinds {
+		if name == "" || props == nil {
+			return refused("Kinds", fmt.Sprintf("%q: %v", name, props), "give each kind a name and its props")
+		}
+	}
+	for i, id := range c.Allow {
+		if id == "" {
+			return refused("Allow["+strconv.Itoa(i)+"]", `""`, "give an actor's id, or the beginning of some and a *")
+		}
 	}
 	return nil
 }
@@ -168,13 +199,17 @@ func (c *Config) checkLimits() error {
 	for _, n := range []struct {
 		field string
 		value int
-	}{{"MaxOpen", c.MaxOpen}, {"MaxRegions", c.MaxRegions}, {"MaxPeers", c.MaxPeers}, {"MaxStreams", c.MaxStreams}} {
+	}{{"MaxOpen", c.MaxOpen}, {"MaxRegions", c.MaxRegions}, {"MaxPeers", c.MaxPeers}, {"MaxStreams", c.MaxStreams},
+		{"MaxSpawned", c.MaxSpawned}} {
 		if n.value < 0 {
 			return refused(n.field, n.value, "give a positive number, or 0 for the default")
 		}
 	}
 	if c.MaxStreams == 0 {
 		c.MaxStreams = DefaultMaxStreams
+	}
+	if c.MaxSpawned == 0 {
+		c.MaxSpawned = DefaultMaxSpawned
 	}
 	if c.StreamWindow == 0 {
 		c.StreamWindow = DefaultStreamWindow

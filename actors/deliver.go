@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
 	"go.uber.org/zap"
 
 	"railyard/endpoint"
@@ -25,6 +26,9 @@ var ErrReserved = errors.New("that actor belongs to the framework and takes no m
 // reservedPrefix begins the ids of the framework's own actors: the endpoints', their rails' and
 // transports'.
 const reservedPrefix = "railyard-$"
+
+// watchType is the name of the messages that Watch sends.
+const watchType = "actor.Watch"
 
 // Deliver implements endpoint.Host: a message for an actor of this node. It runs in a connection's
 // reader.
@@ -50,18 +54,21 @@ func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
 	if d.Target == nil || d.Type == nil {
 		return ErrBadMessage
 	}
-	if strings.HasPrefix(d.Target.S, reservedPrefix) {
-		if isStream(d.Target.S) {
-			if err := n.streams.deliver(from, d); err != nil {
-				n.refuseFrame(from, d, err)
-			}
-			return nil
-		}
-		return fmt.Errorf("%s: %w", d.Target, ErrReserved)
+	if strings.HasPrefix(d.Target.S, reservedPrefix) || d.Target.S == supervisorID {
+		return n.deliverReserved(from, d)
 	}
-	message, err := n.codec.decode(d.Type.S, d.Payload)
+	spawn := d.Target.S == activatorName || d.Target.S == activatorID
+	if n.guard != nil && !spawn {
+		if err := n.authorize(Access{Peer: from.Address(), Target: d.Target.S, Message: d.Type.S}); err != nil {
+			return err
+		}
+	}
+	message, err := n.codec.decode(d.Type.S, d.Payload, d.Owned)
 	if err != nil {
 		return err
+	}
+	if spawn {
+		return n.activate(from, d, message)
 	}
 	if m, ok := message.(actor.SystemMessage); ok {
 		return n.deliverSystem(from, d.Target.S, m)
@@ -84,6 +91,24 @@ func (n *Node) deliver(from *endpoint.Endpoint, d *session.Delivery) error {
 	n.system.Root.Send(target,
 		&actor.MessageEnvelope{Header: headers, Message: message, Sender: n.senderOfDelivery(d)})
 	return nil
+}
+
+// deliverReserved takes what the framework's own ends say to each other.
+func (n *Node) deliverReserved(from *endpoint.Endpoint, d *session.Delivery) error {
+	switch {
+	case isStream(d.Target.S):
+		if err := n.streams.deliver(from, d); err != nil {
+			n.refuseFrame(from, d, err)
+		}
+		return nil
+	case d.Target.S == noticeTarget:
+		if err := n.refusedThere(from, d.Payload); err != nil {
+			n.log.Debug("notice of a refusal dropped", zap.String("peer", from.Address()), zap.Error(err))
+		}
+		return nil
+	default:
+		return fmt.Errorf("%s: %w", d.Target, ErrReserved)
+	}
 }
 
 // admit gives the PID that a message goes to, and the inlet that has noted what it costs of the window: that comes back when
@@ -161,11 +186,25 @@ func (n *Node) refuse(from *endpoint.Endpoint, d *session.Delivery, cause error)
 		zap.Stringer("target", d.Target), zap.Error(cause))
 	n.system.DeadLetter.SendUserMessage(n.system.NewLocalPID(d.Target.String()),
 		&actor.MessageEnvelope{Message: u, Sender: n.senderOfDelivery(d)})
+	n.refuseWatch(d)
+	n.tellRefused(from, d, cause)
+}
+
+// refuseWatch tells whoever watches what it may not: there is nothing to wait for.
+func (n *Node) refuseWatch(d *session.Delivery) {
+	if d.Type == nil || d.Type.S != watchType {
+		return
+	}
+	message, err := n.codec.decode(d.Type.S, d.Payload, d.Owned)
+	if w, ok := message.(*actor.Watch); err == nil && ok && w.Watcher != nil && !n.isLocal(w.Watcher.Address) {
+		who := &actor.Terminated{Who: actor.NewPID(n.address, d.Target.String()), Why: actor.TerminatedReason_NotFound}
+		n.peer(w.Watcher.Address).process(w.Watcher.Id).SendSystemMessage(w.Watcher, who)
+	}
 }
 
 // EndpointUp implements endpoint.Host. What has waited for the endpoint learns of it in
 // peer.settleLater.
-func (n *Node) EndpointUp(*endpoint.Endpoint) {}
+func (n *Node) EndpointUp(e *endpoint.Endpoint) { tellConnected(n.system, e.Address()) }
 
 // EndpointDown implements endpoint.Host.
 func (n *Node) EndpointDown(e *endpoint.Endpoint, cause error) {
@@ -175,6 +214,7 @@ func (n *Node) EndpointDown(e *endpoint.Endpoint, cause error) {
 	n.watched.down(e)
 	n.inflows.Delete(e)
 	n.streams.down(e, cause)
+	n.system.EventStream.Publish(&remote.EndpointTerminatedEvent{Address: e.Address()})
 }
 
 // Marshal implements endpoint.Host.

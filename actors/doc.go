@@ -29,7 +29,8 @@
 // # Where to look
 //
 //   - config.go, node.go: settings, start and end of a node;
-//   - process.go, serial.go, peer.go: the way out; deliver.go: the way in;
+//   - process.go, serial.go, serializers.go, peer.go: the way out; deliver.go, refusal.go: the way in;
+//   - spawn.go, authorize.go: what peers may spawn and address;
 //   - inlet.go, inflow.go: what actors have not processed yet; mailbox.go: how that is seen;
 //   - listener.go, stream.go: streams of bytes, as net.Listener and net.Conn;
 //   - letters.go: what becomes of messages that do not arrive;
@@ -45,7 +46,8 @@
 // letter of the sender's system: its EventStream gets a MessageUndelivered with the cause, then
 // protoactor's DeadLetterEvent, and the sender a DeadLetterResponse, so that futures fail at once.
 // One that arrives for nobody is a dead letter there, with a DeadLetterResponse to its sender. So is
-// one that the receiving program cannot read; that is an event of Node.Events besides.
+// one that the receiving program cannot read, or does not allow; that is an event of Node.Events besides, and a
+// MessageUndelivered at the sender's node.
 //
 // # Invariants
 //

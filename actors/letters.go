@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"railyard/endpoint"
+	"railyard/wire"
 )
 
 // letter is a message without its target.
@@ -30,7 +31,7 @@ type MessageUndelivered struct {
 	Target, Sender *actor.PID
 	// Message is what was sent; an Undecoded where it cannot be made from its bytes again.
 	Message any
-	// Cause is why; compare with errors.Is. rma.ErrOutcomeUnknown: it may have arrived.
+	// Cause is why; compare with errors.Is. rma.ErrOutcomeUnknown: it may have arrived. A RefusedError: it has, and the peer refused it.
 	Cause error
 }
 
@@ -67,7 +68,7 @@ func (n *Node) Undelivered(_ *endpoint.Endpoint, m *endpoint.Outgoing, err error
 		return // both ends learn that the endpoint has ended
 	}
 	target := actor.NewPID(m.Address, m.Target.S)
-	message, errDecode := n.codec.decode(m.Type.S, m.Payload)
+	message, errDecode := n.codec.decode(m.Type.S, m.Payload, len(m.Payload) > wire.MaxInline)
 	if errDecode != nil {
 		n.undelivered(target, letter{
 			message: &Undecoded{Type: m.Type.S, Size: len(m.Payload), Cause: errDecode}, sender: n.senderOf(m),

@@ -41,6 +41,7 @@ type Node struct {
 	events *rail.Events
 	codec  *codec
 	memory arena
+	guard  *guard
 
 	// address and local are fixed before started is closed; manager is nil until then.
 	address string
@@ -48,23 +49,26 @@ type Node struct {
 	network atomic.Pointer[endpoint.Manager]
 	started chan struct{}
 
-	peers    sync.Map // *peer by address
-	targets  *cache[string, *actor.PID]
-	senders  *cache[string, *actor.PID]
-	inflows  sync.Map      // *inflow by *endpoint.Endpoint
-	looking  atomic.Bool   // a goroutine looks at them
-	ended    chan struct{} // closed when the network side has ended
-	streams  streams
-	watches  watches
-	watched  watched
-	futures  futures
-	ctx      context.Context // ends when Shutdown begins
-	cancel   context.CancelFunc
-	work     sync.WaitGroup
-	workMu   sync.Mutex // orders track against the end of Shutdown
-	stopping bool
-	once     sync.Once
-	err      error
+	peers   sync.Map // *peer by address
+	targets *cache[string, *actor.PID]
+	senders *cache[string, *actor.PID]
+	inflows sync.Map      // *inflow by *endpoint.Endpoint
+	looking atomic.Bool   // a goroutine looks at them
+	ended   chan struct{} // closed when the network side has ended
+	streams streams
+	watches watches
+	watched watched
+	futures futures
+	// activator spawns for peers; spawning counts their requests that wait for it.
+	activator *actor.PID
+	spawning  atomic.Int64
+	ctx       context.Context // ends when Shutdown begins
+	cancel    context.CancelFunc
+	work      sync.WaitGroup
+	workMu    sync.Mutex // orders track against the end of Shutdown
+	stopping  bool
+	once      sync.Once
+	err       error
 }
 
 var _ endpoint.Host = (*Node)(nil)
@@ -111,7 +115,7 @@ func Start(system *actor.ActorSystem, cfg Config) (*Node, error) {
 
 func newNode(system *actor.ActorSystem, cfg Config) *Node {
 	n := &Node{
-		system: system, cfg: cfg, log: cfg.Logger, events: rail.NewEvents(), codec: newCodec(),
+		system: system, cfg: cfg, log: cfg.Logger, events: rail.NewEvents(), codec: newCodec(&cfg),
 		started: make(chan struct{}), ended: make(chan struct{}), local: make(map[string]struct{}),
 		targets: newCache[string, *actor.PID](maxLocalTargets), senders: newCache[string, *actor.PID](maxSenders),
 	}
@@ -119,6 +123,7 @@ func newNode(system *actor.ActorSystem, cfg Config) *Node {
 	n.watches = watches{node: n, byName: make(map[watchName][]*watch), sweepAt: minSweep}
 	n.watched = watched{node: n, by: make(map[string]map[watchedPair]*endpoint.Endpoint)}
 	n.futures = futures{node: n, waiting: make(map[string]waiting), sweepAt: minSweep}
+	n.guard = newGuard(&n.cfg)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
@@ -135,6 +140,9 @@ func (n *Node) open() error {
 	if err != nil {
 		return err
 	}
+	if n.activator, err = n.startActivator(); err != nil {
+		return err
+	}
 	m, err := endpoint.Start(endpoint.Config{
 		System: n.system, Host: n, Kinds: kinds, Bindings: n.cfg.Rails, Name: n.cfg.Name, Advertise: n.cfg.Advertise,
 		Secret: n.cfg.Secret, TLS: n.cfg.TLS, RequireTLS: n.cfg.RequireTLS,
@@ -143,8 +151,9 @@ func (n *Node) open() error {
 		Logger: n.log, Events: n.events, RailProps: n.cfg.RailProps, TransportProps: n.cfg.TransportProps, Shares: true,
 	})
 	if err != nil {
-		registry.Address = before
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		err = errors.Join(fmt.Errorf("%w: %w", ErrConfig, err), n.stopActivator(n.ctx))
+		registry.Address = before // last: PIDs with that address find nobody after it
+		return err
 	}
 	n.address = m.Address()
 	for _, name := range []string{"", protoactorLocal, n.address} {
@@ -293,7 +302,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 func (n *Node) shutdown(ctx context.Context) error {
 	n.cancel()
 	n.streams.shutdown()
-	err := n.manager().Shutdown(ctx)
+	err := errors.Join(n.manager().Shutdown(ctx), n.stopActivator(ctx))
 	n.workMu.Lock()
 	n.stopping = true
 	n.workMu.Unlock()

@@ -55,7 +55,9 @@ func TestBadConfigsAreRefused(t *testing.T) {
 		"TLS that trusts everybody": {func(c *Config) {
 			c.TLS = &tls.Config{Certificates: make([]tls.Certificate, 1), InsecureSkipVerify: true}
 		}, []string{"TLS", "InsecureSkipVerify"}},
-		"kinds":           {func(c *Config) { c.Kinds = map[string]*actor.Props{"k": {}} }, []string{"Kinds", "1"}},
+		"kinds":           {func(c *Config) { c.Kinds = map[string]*actor.Props{"k": nil} }, []string{"Kinds", `"k"`}},
+		"allow":           {func(c *Config) { c.Allow = []string{"a", ""} }, []string{"Allow[1]"}},
+		"max spawned":     {func(c *Config) { c.MaxSpawned = -8 }, []string{"MaxSpawned", "-8"}},
 		"max open":        {func(c *Config) { c.MaxOpen = -5 }, []string{"MaxOpen", "-5"}},
 		"max regions":     {func(c *Config) { c.MaxRegions = -6 }, []string{"MaxRegions", "-6"}},
 		"max peers":       {func(c *Config) { c.MaxPeers = -7 }, []string{"MaxPeers", "-7"}},

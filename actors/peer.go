@@ -3,8 +3,6 @@ package actors
 import (
 	"sync/atomic"
 
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"railyard/endpoint"
 )
 
@@ -25,7 +23,7 @@ type peer struct {
 	route     *endpoint.Route
 	processes *cache[string, *process]
 	senders   *cache[string, *endpoint.Ref]
-	types     *cache[protoreflect.FullName, *endpoint.Ref]
+	types     *cache[string, *endpoint.Ref]
 	// settling: a goroutine is about to learn which endpoint carries what waits for a connection.
 	settling atomic.Bool
 }
@@ -39,7 +37,7 @@ func (n *Node) peer(address string) *peer {
 		node: n, address: address, route: n.manager().Route(address),
 		processes: newCache[string, *process](maxProcesses),
 		senders:   newCache[string, *endpoint.Ref](maxSenders),
-		types:     newCache[protoreflect.FullName, *endpoint.Ref](maxPeerTypes),
+		types:     newCache[string, *endpoint.Ref](maxPeerTypes),
 	})
 	return p.(*peer)
 }
@@ -68,11 +66,11 @@ func (p *peer) sender(address, id string) *endpoint.Ref {
 	return p.senders.put(name, endpoint.NewRef(name))
 }
 
-func (p *peer) typeName(name protoreflect.FullName) *endpoint.Ref {
+func (p *peer) typeName(name string) *endpoint.Ref {
 	if ref, ok := p.types.get(name); ok {
 		return ref
 	}
-	return p.types.put(name, endpoint.NewRef(string(name)))
+	return p.types.put(name, endpoint.NewRef(name))
 }
 
 // settleLater finds out which endpoint carries what has just been sent, where there was none yet:

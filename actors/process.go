@@ -173,19 +173,14 @@ func (o *outgoing) free() {
 
 // prepare writes the message, in this goroutine.
 func (p *process) prepare(o *outgoing, l letter) error {
-	m, err := messageOf(l.message)
+	s, err := p.peer.node.codec.choose(l)
 	if err != nil {
 		return err
 	}
-	size := proto.Size(m)
-	switch {
-	case size > maxMaxMessage:
-		return tooLarge(m, size)
-	case size > wire.MaxInline:
-		o.Payload, err = appendMessage(make([]byte, 0, size), m)
-	default:
-		o.payload, err = appendMessage(o.payload[:0], m)
-		o.Payload = o.payload
+	if s != nil {
+		err = p.writeWith(o, s, l.message)
+	} else {
+		err = p.write(o, l.message)
 	}
 	if err != nil {
 		return err
@@ -199,7 +194,40 @@ func (p *process) prepare(o *outgoing, l letter) error {
 		o.headers, o.Headers = headers, headers
 	}
 	o.System = l.system
-	o.Target, o.Type, o.Sender = p.target, p.typeOf(m), p.senderOf(l.sender)
+	o.Target, o.Sender = p.target, p.senderOf(l.sender)
+	return nil
+}
+
+// write sets payload and type of a protobuf message.
+func (p *process) write(o *outgoing, message any) error {
+	m, err := messageOf(message)
+	if err != nil {
+		return err
+	}
+	size := proto.Size(m)
+	switch {
+	case size > maxMaxMessage:
+		return tooLarge(m, size)
+	case size > wire.MaxInline:
+		o.Payload, err = appendMessage(make([]byte, 0, size), m)
+	default:
+		o.payload, err = appendMessage(o.payload[:0], m)
+		o.Payload = o.payload
+	}
+	o.Type = p.typeOf(m)
+	return err
+}
+
+// writeWith is write by another serializer. The payload stays where that has it.
+func (p *process) writeWith(o *outgoing, s Serializer, message any) error {
+	name, payload, err := p.peer.node.codec.encode(s, message)
+	if err != nil {
+		return err
+	}
+	if len(payload) > maxMaxMessage {
+		return tooLarge(message, len(payload))
+	}
+	o.Payload, o.Type = payload, p.peer.typeName(name)
 	return nil
 }
 
@@ -208,7 +236,7 @@ func (p *process) typeOf(m proto.Message) *endpoint.Ref {
 	if last := p.lastType.Load(); last != nil && last.descriptor == d {
 		return last.ref
 	}
-	ref := p.peer.typeName(d.FullName())
+	ref := p.peer.typeName(string(d.FullName()))
 	p.lastType.Store(&typeRef{descriptor: d, ref: ref})
 	return ref
 }

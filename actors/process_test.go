@@ -3,6 +3,8 @@ package actors
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"railyard/rail"
 	"railyard/rma"
@@ -54,10 +57,11 @@ func child(rails string) int {
 		fmt.Println("error", err)
 		return 1
 	}
-	_, err = sys.Root.SpawnNamed(actor.PropsFromFunc(func(actor.Context) {}), "silent")
-	if err != nil {
-		fmt.Println("error", err)
-		return 1
+	for name, props := range childProps(n) {
+		if _, err = sys.Root.SpawnNamed(props, name); err != nil {
+			fmt.Println("error", err)
+			return 1
+		}
 	}
 	region, err := n.Register(make([]byte, 1<<20), rma.RemoteWrite|rma.RemoteRead)
 	if err != nil {
@@ -72,6 +76,59 @@ func child(rails string) int {
 	fmt.Println("node", n.Address(), hex.EncodeToString(key))
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
+}
+
+// childActors is how many actors a child has that do nothing.
+const childActors = 100
+
+func childActor(i int) string { return fmt.Sprint("silent", i) }
+
+// childProps are the actors of a child besides echo: silent ones, "slow", which counts what it is sent, one message a
+// millisecond, and "flood", which sends to another child's slow actor.
+func childProps(n *Node) map[string]*actor.Props {
+	silent := actor.PropsFromFunc(func(actor.Context) {})
+	all := map[string]*actor.Props{"silent": silent}
+	for i := range childActors {
+		all[childActor(i)] = silent
+	}
+	count := uint64(0)
+	all["slow"] = actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case []byte:
+			if binary.BigEndian.Uint64(m) == count { // in order, and each once
+				count++
+			}
+			time.Sleep(time.Millisecond)
+		case *wrapperspb.BoolValue:
+			ctx.Respond(wrapperspb.UInt64(count))
+		}
+	})
+	all["flood"] = actor.PropsFromFunc(func(ctx actor.Context) {
+		if m, ok := ctx.Message().(*wrapperspb.StringValue); ok {
+			go flood(n, m.GetValue(), ctx.Sender())
+		}
+	})
+	return all
+}
+
+// flood sends to the slow actor at an address, so many messages of a size, and then what that has counted to asker.
+func flood(n *Node, order string, asker *actor.PID) {
+	var address string
+	var count, size int
+	if _, err := fmt.Sscan(order, &address, &count, &size); err != nil {
+		panic(err)
+	}
+	to := actor.NewPID(address, "slow")
+	for i := range count {
+		m := make([]byte, size)
+		binary.BigEndian.PutUint64(m, uint64(i))
+		if err := n.Send(context.Background(), to, m); err != nil {
+			panic(err)
+		}
+	}
+	if err := n.Send(context.Background(), to, &actor.MessageEnvelope{Message: wrapperspb.Bool(true), Sender: asker}); err != nil {
+		panic(err)
+	}
 }
 
 // childNode is a node in a process of its own.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -16,8 +18,8 @@ import (
 
 // Why a message cannot be written or read; compare with errors.Is.
 var (
-	// ErrNotProtobuf: only protobuf messages leave their node.
-	ErrNotProtobuf = errors.New("not a protobuf message: only those travel to other nodes")
+	// ErrNotProtobuf: the message is neither protobuf's nor one that a serializer of this node writes.
+	ErrNotProtobuf = errors.New("no protobuf message, and no serializer takes it: see Config.JSONTypes and Config.Serializers")
 	// ErrUnknownType: the receiving program has no message type of that name.
 	ErrUnknownType = errors.New("this program knows no such message type: link in the package that registers it, " +
 		"or bring both nodes to one version")
@@ -32,24 +34,115 @@ var (
 // maxTypes bounds the remembered message types.
 const maxTypes = 4096
 
-// codec turns messages into bytes and back. Types are protobuf's own registry's.
+// codec turns messages into bytes and back. Types of protobuf messages are those of protobuf's own registry.
+//
+// A type's name on the wire is protobuf's, or has a serializer's name before it, as in "json:order".
 type codec struct {
-	types *cache[string, protoreflect.MessageType]
+	types *cache[string, protobufType]
+	// others are the serializers beside protobuf: those of the node's settings first. Never changed.
+	others []Serializer
 }
 
-func newCodec() *codec { return &codec{types: newCache[string, protoreflect.MessageType](maxTypes)} }
+// protobufType is a message type; transport: what it carries is another message (protoactor's RootSerialized).
+type protobufType struct {
+	protoreflect.MessageType
+	transport bool
+}
+
+func newCodec(c *Config) *codec {
+	return &codec{types: newCache[string, protobufType](maxTypes),
+		others: append(slices.Clone(c.Serializers), rawBytes{}, newJSON(c.JSONTypes))}
+}
+
+func (c *codec) named(name string) Serializer {
+	for _, s := range c.others {
+		if s.Name() == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// choose gives the serializer that a message goes by; nil: protobuf.
+func (c *codec) choose(l letter) (Serializer, error) {
+	if l.system {
+		return nil, nil
+	}
+	if l.header != nil && l.header.Length() > 0 {
+		switch name := l.header.Get(SerializerHeader); name {
+		case "":
+		case SerializerProtobuf:
+			return nil, nil
+		default:
+			if s := c.named(name); s != nil {
+				return s, nil
+			}
+			return nil, fmt.Errorf("serializer %q: %w", name, ErrUnknownSerializer)
+		}
+	}
+	switch l.message.(type) {
+	case proto.Message, remote.RootSerializable, nil:
+		return nil, nil
+	}
+	for _, s := range c.others {
+		if s.TypeName(l.message) != "" {
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+// encode writes a message by a serializer other than protobuf. The name is the type's on the wire.
+func (c *codec) encode(s Serializer, message any) (name string, payload []byte, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("serializer %q, message type %T: %w", s.Name(), message, panicked(value))
+		}
+	}()
+	typeName := s.TypeName(message)
+	if typeName == "" {
+		return "", nil, fmt.Errorf("serializer %q does not write message type %T: %w", s.Name(), message, ErrNotProtobuf)
+	}
+	payload, err = s.Encode(message)
+	if err != nil {
+		return "", nil, fmt.Errorf("message type %T does not encode by serializer %q: %w", message, s.Name(), err)
+	}
+	return s.Name() + nameEnd + typeName, payload, nil
+}
 
 // messageOf gives the message as protobuf's, or an error that names its type.
 func messageOf(message any) (proto.Message, error) {
-	m, ok := message.(proto.Message)
-	switch {
-	case ok:
+	switch m := message.(type) {
+	case remote.RootSerializable:
+		return transportOf(m)
+	case proto.Message:
 		return m, nil
-	case message == nil:
+	case nil:
 		return nil, ErrNilMessage
 	default:
 		return nil, fmt.Errorf("message type %T is %w", message, ErrNotProtobuf)
 	}
+}
+
+// panicked is the error of a serializer, or of protoactor's own, that panicked.
+func panicked(value any) error { return fmt.Errorf("it panicked: %v", value) }
+
+// transportOf gives the protobuf message that carries one of protoactor's cluster.
+func transportOf(message remote.RootSerializable) (m proto.Message, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("message type %T does not serialize: %w", message, panicked(value))
+		}
+	}()
+	carried, err := message.Serialize()
+	if err != nil {
+		return nil, fmt.Errorf("message type %T does not serialize: %w", message, err)
+	}
+	m, ok := carried.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("message type %T serializes to %T, which is %w", message, carried, ErrNotProtobuf)
+	}
+	return m, nil
 }
 
 // writeOptions reuse the size that appendMessage's caller has just had computed.
@@ -64,29 +157,76 @@ func appendMessage(b []byte, m proto.Message) ([]byte, error) {
 	return out, nil
 }
 
-// decode makes the message of that type from payload, which it does not keep.
-func (c *codec) decode(name string, payload []byte) (proto.Message, error) {
-	mt, ok := c.types.get(name)
+// decode makes the message of that type from payload, which it keeps only where it is the message's own (owned).
+func (c *codec) decode(name string, payload []byte, owned bool) (any, error) {
+	t, ok := c.types.get(name)
 	if !ok {
+		if serializer, typeName, other := strings.Cut(name, nameEnd); other {
+			if !owned {
+				payload = slices.Clone(payload)
+			}
+			return c.decodeOther(serializer, typeName, payload)
+		}
 		var err error
-		if mt, err = c.lookUp(name); err != nil {
+		if t, err = c.lookUp(name); err != nil {
 			return nil, err
 		}
 	}
-	m := mt.New().Interface()
+	m := t.New().Interface()
 	if err := proto.Unmarshal(payload, m); err != nil {
 		return nil, fmt.Errorf("message of type %q, %d bytes: %w: %w", name, len(payload), ErrBadPayload, err)
+	}
+	if t.transport {
+		return carriedBy(m.(remote.RootSerialized), name)
 	}
 	return m, nil
 }
 
+// decodeOther makes a message that has come by a serializer other than protobuf.
+func (c *codec) decodeOther(serializer, typeName string, payload []byte) (message any, err error) {
+	s := c.named(serializer)
+	if s == nil {
+		return nil, fmt.Errorf("message of type %q, serializer %q, which this node has not: %w", typeName, serializer, ErrUnknownType)
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			message, err = nil, panicked(value)
+		}
+		switch {
+		case errors.Is(err, ErrUnknownType):
+			err = fmt.Errorf("message of type %q, serializer %q: %w", typeName, serializer, err)
+		case err != nil:
+			message, err = nil, fmt.Errorf("message of type %q, serializer %q, %d bytes: %w: %w",
+				typeName, serializer, len(payload), ErrBadPayload, err)
+		case message == nil:
+			err = fmt.Errorf("serializer %q made nothing of a message of type %q: %w", serializer, typeName, ErrBadPayload)
+		}
+	}()
+	return s.Decode(typeName, payload)
+}
+
+// carriedBy gives the message that one of protoactor's cluster was carried by. Whatever a peer has put into that may make
+// protoactor panic.
+func carriedBy(m remote.RootSerialized, name string) (message any, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicked(value)
+		}
+		if err != nil {
+			message, err = nil, fmt.Errorf("what a message of type %q carries: %w: %w", name, ErrBadPayload, err)
+		}
+	}()
+	return m.Deserialize()
+}
+
 // lookUp remembers only what exists: a peer cannot fill the cache with names that it makes up.
-func (c *codec) lookUp(name string) (protoreflect.MessageType, error) {
+func (c *codec) lookUp(name string) (protobufType, error) {
 	mt, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(name))
 	if err != nil {
-		return nil, fmt.Errorf("message of type %q: %w", name, ErrUnknownType)
+		return protobufType{}, fmt.Errorf("message of type %q: %w", name, ErrUnknownType)
 	}
-	return c.types.put(name, mt), nil
+	_, transport := mt.Zero().Interface().(remote.RootSerialized)
+	return c.types.put(name, protobufType{mt, transport}), nil
 }
 
 // appendHeaders writes headers behind b, sorted by key: each is a key and a value, with their
@@ -124,7 +264,7 @@ func parseHeaders(b []byte) (map[string]string, error) {
 
 // tooLarge is said before anything is allocated, where protobuf itself could not encode the
 // message.
-func tooLarge(m proto.Message, size int) error {
+func tooLarge(m any, size int) error {
 	return fmt.Errorf("message of type %T has %d bytes; at most %d travel in one message: %w",
 		m, size, maxMaxMessage, rma.ErrTooLarge)
 }

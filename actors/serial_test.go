@@ -42,18 +42,18 @@ func TestBadHeadersAreRefused(t *testing.T) {
 }
 
 func TestCodec(t *testing.T) {
-	c := newCodec()
+	c := newCodec(new(Config))
 	for range 2 { // looked up, then remembered
 		b, err := proto.Marshal(text("hello"))
 		require.NoError(t, err)
-		m, err := c.decode("google.protobuf.StringValue", b)
+		m, err := c.decode("google.protobuf.StringValue", b, false)
 		require.NoError(t, err)
 		require.Equal(t, "hello", textOf(t, m))
-		_, err = c.decode("no.such.Type", b)
+		_, err = c.decode("no.such.Type", b, false)
 		require.ErrorIs(t, err, ErrUnknownType)
-		_, err = c.decode("", b)
+		_, err = c.decode("", b, false)
 		require.ErrorIs(t, err, ErrUnknownType)
-		_, err = c.decode("google.protobuf.StringValue", []byte{0xff})
+		_, err = c.decode("google.protobuf.StringValue", []byte{0xff}, false)
 		require.ErrorIs(t, err, ErrBadPayload)
 	}
 	_, remembered := c.types.get("no.such.Type")

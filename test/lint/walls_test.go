@@ -25,6 +25,8 @@ const (
 	netlink    = "github.com/vishvananda/netlink"
 	purego     = "github.com/ebitengine/purego"
 	cobra      = "github.com/spf13/cobra"
+	otel       = "go.opentelemetry.io/otel"
+	memberlist = "github.com/hashicorp/memberlist"
 )
 
 // library is everything that users can import, bottom up. Each may import only packages named for it.
@@ -42,6 +44,9 @@ var library = map[string]wall{
 	"metrics": {own: []string{"rail", "wire"}, modules: []string{prometheus}},
 	"actors": {own: []string{"endpoint", "endpoint/session", "rail", "rma", "wire", "supervision", "rail/tcp", "rail/verbs"},
 		modules: []string{protoactor, protobuf, zap, xsys}},
+	"actors/tracing":       {modules: []string{protoactor, otel}},
+	"discovery":            {own: []string{"endpoint"}, modules: []string{zap}},
+	"discovery/memberlist": {modules: []string{memberlist, zap}},
 }
 
 // testModules is what tests, and the suite that tests transports, use besides.
@@ -63,6 +68,7 @@ var programs = map[string]wall{
 var beyond = map[[2]string]string{
 	{"rail/tcp", zap}:                                    "it logs once what a socket option refused",
 	{"endpoint", protobuf}:                               "handshake bodies are protobuf messages",
+	{"actors", "google.golang.org/grpc"}:                 "ClusterRemote refuses the connections of protoactor's own remote",
 	{"supervision", protoactor}:                          "the adapter alone; see adapterOnly",
 	{"cmd/railyard/internal/sabotage", module + "/wire"}: "it forges frames, so that the demo's checks are seen to fail",
 }
