@@ -10,7 +10,7 @@ import (
 // pure tells whether the same input must always give the same output: what the simulator replays from a seed.
 func pure(s *source) bool {
 	switch s.dir() {
-	case "wire", "rma", "endpoint/session":
+	case "wire", "rma", "endpoint/session", purest:
 		return true
 	case "supervision":
 		return !strings.HasPrefix(s.path, "supervision/adapter")
@@ -31,7 +31,7 @@ func noGoroutines(files []*source) []finding {
 			case *ast.GoStmt:
 				found = append(found, finding{s.at(n.Pos()), "a goroutine in pure code: its owner, the shell, starts them"})
 			case *ast.SelectStmt:
-				if s.dir() == "endpoint/session" {
+				if s.dir() == "endpoint/session" || s.dir() == purest {
 					found = append(found, finding{s.at(n.Pos()), "a select in the session: it waits for nothing"})
 				}
 			}
@@ -85,7 +85,7 @@ func noWorld(files []*source) []finding {
 		for _, imp := range s.file.Imports {
 			name := importPath(imp)
 			switch {
-			case s.dir() == "endpoint/session" && (name == "sync" || name == "sync/atomic"):
+			case (s.dir() == "endpoint/session" || s.dir() == purest) && (name == "sync" || name == "sync/atomic"):
 				found = append(found, finding{s.at(imp.Pos()), "the session has no lock: its owner calls it under one"})
 			case s.dir() == "wire" && (name == "sync" || name == "sync/atomic"):
 				found = append(found, finding{s.at(imp.Pos()), "a codec shares nothing: it needs no " + name})
@@ -194,7 +194,7 @@ func TestPureFilesAreThere(t *testing.T) {
 	for _, s := range pureFiles(tree(t)) {
 		seen[s.dir()]++
 	}
-	for _, dir := range []string{"wire", "rma", "endpoint/session", "supervision", "rail"} {
+	for _, dir := range []string{"wire", "rma", "endpoint/session", "supervision", "rail", purest} {
 		if seen[dir] == 0 {
 			t.Errorf("no pure file in %s was looked at", dir)
 		}
