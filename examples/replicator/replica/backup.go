@@ -179,7 +179,7 @@ func (m *Member) takeRecord(item Item) bool {
 
 // begin: the image is being filled from here on, and the log goes on where the primary's is.
 func (m *Member) begin(item Item) {
-	m.state.Whole, m.state.Fill = false, item.Plan
+	m.state.Whole, m.state.Fill, m.state.Filled, m.state.Floor = false, item.Plan, true, item.Floor
 	m.state.Base, m.state.History = item.At, slices.Clone(item.History)
 	m.last, m.appending, m.syncing = item.At, nil, nil
 	m.appended, m.durable = 0, 0

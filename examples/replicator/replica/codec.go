@@ -102,6 +102,7 @@ func (m *Broken) fields(c *coder)  { c.stream(&m.Epoch, &m.Stream) }
 func (m *Stand) fields(c *coder) {
 	c.u64(&m.Epoch)
 	c.flag(&m.Whole)
+	c.flag(&m.Knows)
 	c.position(&m.Last)
 }
 
@@ -129,6 +130,7 @@ func (m *Item) fields(c *coder) {
 		c.flag(&h.Zero)
 	case BeginItem:
 		c.position(&m.At)
+		c.position(&m.Floor)
 		c.mark(&m.Plan)
 		c.history(&m.History)
 	case FillItem:

@@ -17,11 +17,11 @@ func samples() []Message {
 		return i
 	}
 	return []Message{
-		Ask{5}, Stand{5, true, at}, Refused{6}, Open{5, 2},
+		Ask{5}, Stand{5, true, true, at}, Refused{6}, Open{5, 2},
 		Welcome{5, 2, []byte{1, 200, 3}, 1 << 20, true, at, history, plan}, Dirt{5, 2, []uint64{1, 1 << 50}}, Dirt{5, 2, nil},
 		Ack{5, 2, 3, 4, 5, true}, Differs{5, 2, 77}, Broken{5, 2}, Ping{5, 3 * time.Second}, Pong{5, time.Hour},
 		item(RecordItem, func(i *Item) { i.Record = Header{1, 2, 3, 4, true, 5, 6} }),
-		item(BeginItem, func(i *Item) { i.At, i.Plan, i.History = at, plan, history }),
+		item(BeginItem, func(i *Item) { i.At, i.Floor, i.Plan, i.History = at, Position{2, 9}, plan, history }),
 		item(FillItem, func(i *Item) { i.At, i.Extent = at, 12 }),
 		item(MarkItem, func(i *Item) { i.Plan = plan }),
 		item(EndItem, func(*Item) {}),

@@ -3,28 +3,28 @@ package replica
 // Input is what happens to a Member: one of the types below.
 type Input interface{ input() }
 
-// Tick: time has passed. One is due every Settings.Beat.
+// Tick says that time has passed. One is due every Settings.Beat.
 type Tick struct{}
 
-// Agreed: the consensus has this roster.
+// Agreed has the roster that the consensus has.
 type Agreed struct{ Roster Roster }
 
-// Delivered: a message of a member.
+// Delivered has a message of a member.
 type Delivered struct {
 	From    Name
 	Message Message
 }
 
-// Up: a member can be spoken to. After a Down, what was said before is lost or not.
+// Up says that a member can be spoken to. After a Down, what was said before is lost or not.
 type Up struct{ Peer Name }
 
-// Down: it cannot.
+// Down says that it cannot.
 type Down struct{ Peer Name }
 
-// Carried: the store has done all up to this ticket.
+// Carried says that the store has done all up to this ticket.
 type Carried struct{ Ticket uint64 }
 
-// Synced: all up to this ticket is on the disk.
+// Synced says that all up to this ticket is on the disk.
 type Synced struct{ Ticket uint64 }
 
 // Registered answers Register.
@@ -84,7 +84,7 @@ type ReadDone struct{ Op uint64 }
 // Flush is answered when everything that was sent before is on disks, as many as the level says.
 type Flush struct{ Op uint64 }
 
-// Withdraw: nobody waits for these operations any more. Those that have not begun never will.
+// Withdraw says that nobody waits for these operations any more. Those that have not begun never will.
 type Withdraw struct{ Ops []uint64 }
 
 // Verify compares the checksums of all extents with those of each member that is in step.

@@ -52,7 +52,7 @@ func (x *peer) begin() {
 	x.stage, x.filling, x.whole = running, true, false
 	x.cursor = m.last.Sequence + 1
 	x.moved = m.now
-	x.put(Item{Kind: BeginItem, At: m.last, Plan: x.plan, History: slices.Clone(m.state.History)}, nil)
+	x.put(Item{Kind: BeginItem, At: m.last, Floor: x.p.floor(), Plan: x.plan, History: slices.Clone(m.state.History)}, nil)
 	m.emit(ReportDirt{x.id(), x.plan})
 }
 
@@ -104,7 +104,7 @@ func (x *peer) repair(extent uint64) {
 // nextJob begins with the next extent, or ends the filling; false: nothing to do now.
 func (x *peer) nextJob() bool {
 	m := x.p.m
-	if x.reading || x.content != nil || x.filling && !(x.planned[0] && x.planned[1]) || m.now < x.nextFill {
+	if x.reading || x.content != nil || x.filling && (!x.planned[0] || !x.planned[1]) || m.now < x.nextFill {
 		return false
 	}
 	if len(x.jobs) == 0 {

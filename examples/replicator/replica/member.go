@@ -59,7 +59,9 @@ type State struct {
 	Whole    bool     // the image is that of its log's end; else it is being filled
 	Base     Position // the log begins behind this record
 	History  History
-	Fill     FillMark // meant where not Whole
+	Fill     FillMark // meant where not Whole, as are the next two
+	Filled   bool     // a filling has begun; else the disk is new, and nobody knows what this member once had
+	Floor    Position // all that was ever acknowledged with this member's help is before or at it, if Filled
 }
 
 // mark is a ticket and what it stands for.

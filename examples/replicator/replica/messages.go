@@ -10,14 +10,14 @@ type Message interface{ message() }
 type Ask struct{ Epoch uint64 }
 
 // Stand answers Ask: the epoch is promised, and this is where its sender stands. Last is the end of its log where its image is whole;
-// else the least that the log of a primary must have, or nothing: then its sender cannot say.
+// else the least that the log of a primary must have, if it Knows.
 type Stand struct {
-	Epoch uint64
-	Whole bool
-	Last  Position
+	Epoch        uint64
+	Whole, Knows bool
+	Last         Position
 }
 
-// Refused: the sender has promised a later epoch.
+// Refused says that the sender has promised a later epoch.
 type Refused struct{ Epoch uint64 }
 
 // Open asks for a stream, with staging memory of its own. Streams of an epoch are numbered upwards.
@@ -57,6 +57,7 @@ type Item struct {
 	Sum                   uint32   // CheckItem: crc32c
 	At                    Position // FillItem: the newest record in the content; BeginItem, MarkItem: the newest before
 	Plan                  FillMark // BeginItem, MarkItem
+	Floor                 Position // BeginItem: all that was ever acknowledged with the receiver's help is before or at it
 	History               History  // BeginItem
 }
 
@@ -89,7 +90,7 @@ type Ack struct {
 // Differs answers a CheckItem whose checksum is another here.
 type Differs struct{ Epoch, Stream, Extent uint64 }
 
-// Broken: the stream makes no sense to its receiver; open another one.
+// Broken says that the stream makes no sense to its receiver; open another one.
 type Broken struct{ Epoch, Stream uint64 }
 
 // Ping asks for a lease, counted from Sent on the asker's clock.

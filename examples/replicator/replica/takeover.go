@@ -103,7 +103,7 @@ func (p *primary) consider() {
 	lead := Name("")
 	for _, n := range m.roster.InSync {
 		s := p.stands(n)
-		if s.Last == (Position{}) && !s.Whole || s.Epoch != p.epoch {
+		if !s.Knows || s.Epoch != p.epoch {
 			missing++
 			continue
 		}
@@ -145,11 +145,17 @@ func (p *primary) stands(n Name) Stand {
 	return Stand{}
 }
 
-// standing is the member's answer to Ask. Whose image is being filled has nothing to offer, but knows how far a log must reach: all
-// that was ever acknowledged with its help was before the filling began in the log that it is filled from.
+// standing is the member's answer to Ask. Whose image is being filled has nothing to offer, but knows how far a log must reach.
 func (m *Member) standing(epoch uint64) Stand {
 	if m.whole() {
-		return Stand{epoch, true, m.last}
+		return Stand{epoch, true, true, m.last}
 	}
-	return Stand{epoch, false, m.state.Base}
+	return Stand{epoch, false, m.state.Filled, m.state.Floor}
+}
+
+// floor is the newest record that may have been acknowledged: all before the epoch's first, and what has been since.
+func (p *primary) floor() Position {
+	s := max(p.commit, p.first-1)
+	era, _ := p.m.state.History.era(s)
+	return Position{era.Epoch, s}
 }

@@ -34,13 +34,13 @@ type options struct {
 
 func choose(seed uint64) options {
 	r := rand.New(rand.NewPCG(seed, 1))
-	pick := func(list ...time.Duration) time.Duration { return list[r.IntN(len(list))] }
+	pick := func(ms ...int) time.Duration { return time.Duration(ms[r.IntN(len(ms))]) * time.Millisecond }
 	o := options{seed: seed, members: 3, extents: 3 + r.Uint64N(5), level: replica.LevelC, kept: 8 + r.IntN(60),
 		window: 64 << r.IntN(6), clients: 1 + r.IntN(4), faults: time.Duration(2+r.IntN(6)) * time.Second,
-		crash: pick(0, 600, 2000) * time.Millisecond, freeze: pick(0, 500, 1500) * time.Millisecond,
-		cut: pick(0, 400, 1500) * time.Millisecond, elect: pick(0, 800, 3000) * time.Millisecond,
-		wipe: pick(0, 0, 2500) * time.Millisecond, withdraw: pick(0, 100) * time.Millisecond,
-		slowDisk: pick(1, 5, 30) * time.Millisecond, slowNet: pick(1, 5, 20) * time.Millisecond,
+		crash: pick(0, 600, 2000), freeze: pick(0, 500, 1500),
+		cut: pick(0, 400, 1500), elect: pick(0, 800, 3000),
+		wipe: pick(0, 0, 2500), withdraw: pick(0, 100),
+		slowDisk: pick(1, 5, 30), slowNet: pick(1, 5, 20),
 		lateness: []float64{0, 0.05, 0.3}[r.IntN(3)]}
 	switch r.IntN(8) {
 	case 0:
