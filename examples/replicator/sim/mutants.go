@@ -29,7 +29,7 @@ var mutants = []mutant{
 	{"a read is answered whatever it has seen", "primary.go", "answerable{op, upTo, false}", "answerable{op, 0, false}"},
 	{"a primary answers before its epoch's first record is at a quorum", "primary.go",
 		"\treturn p.commit >= p.first\n}", "\treturn true\n}"},
-	{"a member is dropped whatever the others lack", "insync.go", " || commit < p.commit || hard < p.hard {", " {"},
+	{"a member is dropped whatever the others lack", "insync.go", " || commit < p.commit || hard < p.hard {", " || commit+hard == 0 {"},
 	{"staging memory is used again before its item is taken", "ring.go",
 		"r.pieces[0].completed && r.pieces[0].taken {", "r.pieces[0].completed {"},
 	{"staging memory is used again before its put has completed", "ring.go",
