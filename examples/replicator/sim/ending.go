@@ -18,7 +18,6 @@ func (w *world) end() {
 	w.note("all heals")
 	w.slowDisk, w.slowNet, w.lateness = min(w.slowDisk, 5*time.Millisecond), min(w.slowNet, 5*time.Millisecond), 0
 	for _, n := range w.nodes {
-		n.thaw = min(n.thaw, w.now+time.Second)
 		if n.member == nil {
 			n.start()
 		}

@@ -19,7 +19,7 @@ func (w *world) begin() {
 	w.every(w.freeze, func() {
 		if n := w.any(); n.member != nil {
 			w.tally.Freezes++
-			n.thaw = w.now + w.upTo(800*time.Millisecond)
+			n.thaw = max(n.thaw, w.now+w.upTo(800*time.Millisecond)) // what waits for it stays in order
 			w.note("%s stops until %v", n.name, n.thaw)
 		}
 	})
