@@ -153,6 +153,7 @@ func fio(ctx context.Context, uri, dir string, args ...string) (report, error) {
 	output := filepath.Join(dir, "fio.json")
 	args = append([]string{
 		"--name=x", "--ioengine=nbd", "--uri=" + uri, "--iodepth=16", "--output-format=json", "--output=" + output,
+		"--verify_state_save=0", // a file where this was started
 	}, args...)
 	if _, err := command(ctx, "fio", args...); err != nil {
 		return report{}, err
