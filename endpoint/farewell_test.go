@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"crypto/rand"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,7 @@ import (
 // Behind a bug a connection writes what is left of its plan, also where that lies in a region, and the goodbye behind it: whatever the
 // socket takes at a time, the stream is whole.
 func TestAFarewellLeavesTheStreamWhole(t *testing.T) {
-	table := rma.NewTable(nil, 0)
+	table := rma.NewTable(rand.Reader, 0)
 	region, err := table.Register(bytes.Repeat([]byte{3}, 50), rma.RemoteRead)
 	require.NoError(t, err)
 	plan := func(out *rma.Gather) {

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"errors"
 	"net/netip"
-	"slices"
 
 	"railyard/rail"
 	"railyard/wire"
@@ -132,9 +131,14 @@ func (p *pairing) rank(i, j int, rails []had) rank {
 	return r
 }
 
-// alone marks the devices that share no subnet with any of the other side.
+// alone marks the devices that share no subnet with any of the other side. A name is not judged: who gave it knows what it leads to.
 func (p *pairing) alone() (alone [2][]bool) {
-	alone = [2][]bool{slices.Repeat([]bool{true}, len(p.local)), slices.Repeat([]bool{true}, len(p.remote))}
+	for _, b := range p.local {
+		alone[0] = append(alone[0], numeric(b.Address))
+	}
+	for _, d := range p.remote {
+		alone[1] = append(alone[1], numeric(d.GetAddress()))
+	}
 	for i := range p.local {
 		for j := range p.remote {
 			if p.near(i, j) {
@@ -143,6 +147,12 @@ func (p *pairing) alone() (alone [2][]bool) {
 		}
 	}
 	return alone
+}
+
+// numeric tells whether an address is one of IP, not a name.
+func numeric(address string) bool {
+	_, err := netip.ParseAddrPort(address)
+	return err == nil
 }
 
 // key names two devices in what is known of who reaches whom.
