@@ -75,6 +75,9 @@ func child(rails string) int {
 	}
 	fmt.Println("node", n.Address(), hex.EncodeToString(key))
 	_, _ = io.Copy(io.Discard, os.Stdin)
+	ctx, done := context.WithTimeout(context.Background(), patience)
+	defer done()
+	_ = n.Shutdown(ctx) // so that who is connected hears a goodbye
 	return 0
 }
 
@@ -137,10 +140,10 @@ type childNode struct {
 	stdin   io.Closer
 	address string
 	key     rma.Key
+	gone    bool
 }
 
-// startChild starts one at address ("127.0.0.1:0": any port); the test kills it at its end at the
-// latest.
+// startChild starts one at address ("127.0.0.1:0": any port); it ends with the test at the latest, in order.
 func startChild(t *testing.T, address string) *childNode {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -153,7 +156,7 @@ func startChild(t *testing.T, address string) *childNode {
 	cmd.Stderr = &stderr
 	require.NoError(t, cmd.Start())
 	c := &childNode{cmd: cmd, stdin: stdin}
-	t.Cleanup(c.kill)
+	t.Cleanup(c.end)
 	line := make(chan string, 1)
 	go func() {
 		s, _ := bufio.NewReader(stdout).ReadString('\n')
@@ -169,11 +172,22 @@ func startChild(t *testing.T, address string) *childNode {
 	return c
 }
 
+// end has the process say goodbye: what this side has sent it and is not told of yet would hold up its own end.
+func (c *childNode) end() {
+	if c.gone {
+		return
+	}
+	_ = c.stdin.Close()
+	late := time.AfterFunc(2*patience, func() { _ = c.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = c.cmd.Wait() // an error for a process that was killed
+	c.gone = true
+}
+
 // kill ends the process without a goodbye, and waits until it is gone.
 func (c *childNode) kill() {
 	_ = c.cmd.Process.Kill()
-	_ = c.stdin.Close()
-	_ = c.cmd.Wait() // an error for a process that was killed
+	c.end()
 }
 
 func (c *childNode) at(id string) *actor.PID { return actor.NewPID(c.address, id) }
