@@ -42,7 +42,8 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("the target's node: %w", err)
 	}
-	if err := (&server{node: node, system: system}).spawn(); err != nil {
+	s := &server{node: node, system: system}
+	if err := s.spawn(); err != nil {
 		return errors.Join(err, shutdown(node))
 	}
 	o.Ready(node.Address())
@@ -51,7 +52,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	} else {
 		err = writeTimeline(ctx, node, o.Rails, bufio.NewWriter(timeline))
 	}
-	return errors.Join(err, shutdown(node))
+	return errors.Join(err, s.rest(), shutdown(node))
 }
 
 func shutdown(node *actors.Node) error {

@@ -70,6 +70,15 @@ func (s *server) spawn() error {
 	return nil
 }
 
+// rest ends the control actor: from here on nobody touches memory that ends with the node.
+func (s *server) rest() error {
+	control := actor.NewPID(s.system.Address(), controlName)
+	if err := s.system.Root.StopFuture(control).Wait(); err != nil {
+		return fmt.Errorf("the target's control actor does not end: %w", err)
+	}
+	return nil
+}
+
 func echo(ctx actor.Context) {
 	if m, ok := ctx.Message().(*Echo); ok {
 		ctx.Send(ctx.Sender(), m)
