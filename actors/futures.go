@@ -75,7 +75,7 @@ func (f *futures) answered(id string) {
 func (f *futures) settle(p *peer, e *endpoint.Endpoint) {
 	f.mu.Lock()
 	for id, w := range f.waiting {
-		if w.on == nil && w.peer == p {
+		if w.on == nil && w.peer.address == p.address {
 			w.on = e
 			f.waiting[id] = w
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"railyard/endpoint"
 	"railyard/rma"
 )
 
@@ -302,4 +303,36 @@ func TestAFullWindow(t *testing.T) {
 	u := next(t, undelivered, "what waited, at the shutdown")
 	require.ErrorIs(t, u.Cause, rma.ErrShutdown)
 	require.Equal(t, nowhere.String(), u.Target.String())
+}
+
+// A node forgets addresses that lead nowhere. A PID remembers its process, which works all the same, and a watch by it ends as any other.
+func TestAPIDOutlivesWhatTheNodeRemembers(t *testing.T) {
+	a, b := node(t), node(t)
+	_, got := b.inbox(t, "inbox")
+	pid := b.at("inbox")
+	remembered := a.peer(b.Address()).process("inbox")
+	for i := range endpoint.MaxRoutes + 1 {
+		a.peer(fmt.Sprintf("10.1.%d.%d:1", i>>8, i&0xff))
+	}
+	require.True(t, remembered.peer.route.Dropped())
+	known := 0
+	a.peers.Range(func(any, any) bool {
+		known++
+		return true
+	})
+	require.LessOrEqual(t, known, endpoint.MaxRoutes+1)
+
+	remembered.SendUserMessage(pid, text("one"))
+	require.Equal(t, "one", textOf(t, next(t, got, "a message").message))
+	require.NotSame(t, remembered.peer, a.peer(b.Address()))
+	a.sys.Root.Send(pid, text("two"))
+	require.Equal(t, "two", textOf(t, next(t, got, "a message").message))
+	remembered.SendUserMessage(pid, text("three"))
+	require.Equal(t, "three", textOf(t, next(t, got, "a message").message))
+
+	watcher := actor.NewPID(a.Address(), "watcher")
+	remembered.SendSystemMessage(pid, &actor.Watch{Watcher: watcher})
+	require.Equal(t, 1, a.watches.size)
+	a.peer(b.Address()).process("inbox").SendSystemMessage(pid, &actor.Unwatch{Watcher: watcher})
+	require.Zero(t, a.watches.size)
 }

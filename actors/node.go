@@ -49,7 +49,8 @@ type Node struct {
 	network atomic.Pointer[endpoint.Manager]
 	started chan struct{}
 
-	peers   sync.Map // *peer by address
+	peers   sync.Map      // *peer by address
+	swept   atomic.Uint64 // of endpoint.Manager.RoutesDropped: up to where they are not in peers any more
 	targets *cache[string, *actor.PID]
 	senders *cache[string, *actor.PID]
 	inflows sync.Map      // *inflow by *endpoint.Endpoint

@@ -16,7 +16,8 @@ const (
 
 // peer is another node by one of its addresses: its route, and the names that messages on it use.
 //
-// Owner: Node.peers, for the node's life. All methods may be called from any goroutine.
+// Owner: Node.peers, until its route is dropped; and the PIDs that remember it, for which it works on. So there may be two of one
+// address: what concerns the peer is compared by address. All methods may be called from any goroutine.
 type peer struct {
 	node      *Node
 	address   string
@@ -33,13 +34,26 @@ func (n *Node) peer(address string) *peer {
 	if p, ok := n.peers.Load(address); ok {
 		return p.(*peer)
 	}
-	p, _ := n.peers.LoadOrStore(address, &peer{
+	p, known := n.peers.LoadOrStore(address, &peer{
 		node: n, address: address, route: n.manager().Route(address),
 		processes: newCache[string, *process](maxProcesses),
 		senders:   newCache[string, *endpoint.Ref](maxSenders),
 		types:     newCache[string, *endpoint.Ref](maxPeerTypes),
 	})
+	if dropped := n.manager().RoutesDropped(); !known && n.swept.Swap(dropped) != dropped {
+		n.sweep()
+	}
 	return p.(*peer)
+}
+
+// sweep forgets the peers whose routes the manager has forgotten.
+func (n *Node) sweep() {
+	n.peers.Range(func(address, p any) bool {
+		if p.(*peer).route.Dropped() {
+			n.peers.CompareAndDelete(address, p)
+		}
+		return true
+	})
 }
 
 // process gives the Process of a remote actor. PIDs keep it for ever, so it depends on nothing that

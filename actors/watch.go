@@ -88,7 +88,7 @@ func (t *watches) add(w *watch) (kept *watch, crowded bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, other := range t.byName[w.name()] {
-		if other.peer == w.peer {
+		if other.peer.address == w.peer.address {
 			return other, false
 		}
 	}
@@ -156,7 +156,7 @@ func (t *watches) unwatch(p *process, watcher *actor.PID) {
 		return
 	}
 	name := watchName{watcher.Id, p.id}
-	for _, w := range t.named(name, func(w *watch) bool { return w.peer == p.peer }) {
+	for _, w := range t.named(name, func(w *watch) bool { return w.peer.address == p.peer.address }) {
 		t.take(w)
 	}
 	// Where that fails the peer's actor, or the peer itself, is gone, and there is nothing to
@@ -200,7 +200,7 @@ func (t *watches) named(name watchName, match func(*watch) bool) []*watch {
 // settle ends the uncertainty of the watches that have waited for a connection to p: e carries
 // them, or, where e is nil, nothing does.
 func (t *watches) settle(p *peer, e *endpoint.Endpoint) {
-	for _, w := range t.matching(func(w *watch) bool { return w.peer == p && w.on == nil }) {
+	for _, w := range t.matching(func(w *watch) bool { return w.peer.address == p.address && w.on == nil }) {
 		if e == nil {
 			t.tell(w, actor.TerminatedReason_AddressTerminated)
 		} else {

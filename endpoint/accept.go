@@ -42,7 +42,9 @@ func (m *Manager) listen(l rail.Listener, device string) {
 		}
 		m.track(func() {
 			defer m.dismiss(conn)
-			if err := safely(func() error { return m.serve(conn, device) }); err != nil {
+			err := safely(func() error { return m.serve(conn, device) })
+			m.judgeCaller(conn, err)
+			if err != nil {
 				conn.Kill()
 				conn.Close()
 				m.report(conn, err)
@@ -67,6 +69,13 @@ func (m *Manager) admit(conn rail.Conn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closing.Load() {
+		return false
+	}
+	if host := hostOf(conn.RemoteAddr()); m.offenders.barred(host, m.now()) {
+		if m.kept++; m.kept&(m.kept-1) == 0 { // a line at 1, 2, 4, 8, …
+			m.log.Warn("too many handshakes with callers of a host have failed; for a while its calls are not answered",
+				zap.String("host", host), zap.Uint64("calls so far, of all such hosts", m.kept))
+		}
 		return false
 	}
 	if dropped := m.guests.enter(conn, m.cfg.MaxPending); dropped != nil {
@@ -120,11 +129,14 @@ func (m *Manager) serve(conn rail.Conn, device string) error {
 		return wordless(err)
 	}
 	if !session.Echoes(g.challenge, h) {
-		return errors.New("its hello does not echo the challenge: it is old, or forged")
+		return errNoEcho
 	}
 	a := &acceptance{m: m, c: g.challenge, channel: g.channel, h: h, conn: conn, device: device, greeted: greeted}
 	return a.run(ctx)
 }
+
+// errNoEcho: a hello to another challenge than ours.
+var errNoEcho = errors.New("its hello does not echo the challenge: it is old, or forged")
 
 // wordless marks the end of the stream as that of a caller that says nothing.
 func wordless(err error) error {
@@ -276,6 +288,8 @@ func (a *acceptance) endpoint(ctx context.Context) (*Endpoint, wire.RefusalCode,
 			switch {
 			case errors.Is(err, errPeerExists):
 				continue // somebody else's has just been made
+			case errors.Is(err, rma.ErrShutdown):
+				return nil, wire.RefusalCode_SHUTTING_DOWN, "shutting down"
 			case err != nil:
 				return nil, wire.RefusalCode_LIMIT, err.Error()
 			}

@@ -113,6 +113,8 @@ func (a *endpointActor) facts(ctx actor.Context, message any) {
 		a.stopping = false
 	case *peerLeft:
 		e.end(fmt.Errorf("node %s has shut down: %w", e.address, join(supervision.ErrGoodbye, rma.ErrEndpointDown)))
+	case *peerLeaves:
+		a.peerLeaves()
 	case *peerRestarted:
 		e.end(fmt.Errorf("node %s: %w", e.address, rma.ErrPeerRestarted))
 	case *sessionLost:
@@ -283,6 +285,19 @@ func (a *endpointActor) outage(ctx actor.Context, due time.Duration) {
 		root, self := e.root, ctx.Self()
 		next += time.Millisecond
 		a.timer = time.AfterFunc(next, func() { root.Send(self, &outage{due: now + next}) })
+	}
+}
+
+// peerLeaves: the peer has refused a rail because it shuts down. Over rails that are up it says goodbye when it is done; where there
+// never was one, it cannot.
+func (a *endpointActor) peerLeaves() {
+	e := a.e
+	e.mu.Lock()
+	up := e.everUp
+	e.mu.Unlock()
+	if !up {
+		e.end(fmt.Errorf("node %s is shutting down, and takes no new session: %w", e.address,
+			join(supervision.ErrGoodbye, rma.ErrEndpointDown)))
 	}
 }
 

@@ -177,8 +177,8 @@ func (c Config) withDefaults() (Config, error) {
 			return c, fmt.Errorf("%w: Rails: rail %d (%s) is of kind %q, which this node cannot carry", ErrConfig, i, b, b.Kind)
 		}
 	}
-	if c.RequireTLS && c.TLS == nil {
-		return c, fmt.Errorf("%w: RequireTLS is true and TLS is nil: give TLS a certificate and the authorities to trust", ErrConfig)
+	if err := c.checkTLS(); err != nil {
+		return c, err
 	}
 	if err := c.Health.Validate(); err != nil {
 		return c, fmt.Errorf("%w: Health: %w", ErrConfig, err)

@@ -259,8 +259,8 @@ func (e *Endpoint) takeAnswer(with *greeting, h *wire.Hello, a *wire.Answer) (*w
 	e.mu.Unlock()
 	if a.GetCode() != wire.RefusalCode_OK {
 		refused := &RefusedError{Peer: e.address, Code: a.GetCode(), Reason: a.GetReason()}
-		if a.GetCode() == wire.RefusalCode_UNKNOWN_SESSION && session.SameProof(a.GetMac(), session.AnswerProof(key, c, h, a)) {
-			e.root.Send(e.pid, &sessionLost{})
+		if session.SameProof(a.GetMac(), session.AnswerProof(key, c, h, a)) {
+			e.believe(a.GetCode())
 		}
 		return nil, refused
 	}
@@ -282,6 +282,17 @@ func (e *Endpoint) takeAnswer(with *greeting, h *wire.Hello, a *wire.Answer) (*w
 	confirm := &wire.Confirm{Fenced: wire.FencedOf(union)}
 	confirm.Mac = session.ConfirmProof(key, c, h, confirm)
 	return confirm, nil
+}
+
+// believe does what follows from a refusal that the peer has proved to be its own.
+func (e *Endpoint) believe(code wire.RefusalCode) {
+	switch code {
+	case wire.RefusalCode_UNKNOWN_SESSION:
+		e.root.Send(e.pid, &sessionLost{})
+	case wire.RefusalCode_SHUTTING_DOWN:
+		e.root.Send(e.pid, &peerLeaves{})
+	default: // another attempt may meet with something else
+	}
 }
 
 // agree takes over an answer that was checked. news: the actor has to look at the peer's devices.

@@ -87,8 +87,8 @@ func (e *Endpoint) sayGoodbye() {
 	e.locked(func(now time.Duration) { e.s.SayGoodbye(now) })
 	brief, done := context.WithTimeout(context.Background(), lastWords)
 	defer done()
-	// Who is silent does not answer; what was written reaches it, or does not.
-	_ = e.poll(brief, func() bool { return e.s.Silent() })
+	// Who is silent does not answer; what was written reaches it, or does not. A rail that is about to be attached says it, too.
+	_ = e.poll(brief, func() bool { return e.s.Silent() && len(e.pending) == 0 })
 }
 
 // poll waits until cond holds, which it looks at with the lock held.

@@ -55,10 +55,12 @@ type Manager struct {
 	former     map[string]*Endpoint     // ended, and something of them is still in progress
 	making     map[string]chan struct{} // by address: endpoints whose actor is not there yet; closed when it is
 	sessions   map[[wire.SessionSize]byte]*Endpoint
-	routes     map[string]*Route
+	routes     routes
 	graves     graves
 	guests     guests
 	turnedAway uint64
+	offenders  offenders
+	kept       uint64 // calls that were not answered for what their host has done before
 }
 
 // errPeerExists says that an endpoint for the peer is there already.
@@ -78,8 +80,9 @@ func Start(cfg Config) (*Manager, error) {
 		cfg: cfg, tls: secure, log: cfg.Logger, regions: rma.NewTable(crand.Reader, cfg.MaxRegions), start: time.Now(),
 		stop: make(chan struct{}), down: make(chan struct{}), peers: make(map[string]*Endpoint), former: make(map[string]*Endpoint),
 		making:   make(map[string]chan struct{}),
-		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: make(map[string]*Route),
-		guests: newGuests(), graves: graves{room: cfg.MaxPeers, keep: max(2*cfg.HandshakeTimeout, cfg.OutageLimit)},
+		sessions: make(map[[wire.SessionSize]byte]*Endpoint), routes: routes{by: make(map[string]*Route), room: MaxRoutes},
+		guests: newGuests(), offenders: newOffenders(),
+		graves: graves{room: cfg.MaxPeers, keep: max(2*cfg.HandshakeTimeout, cfg.OutageLimit)},
 	}
 	m.random(m.incarnation[:])
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -351,6 +354,7 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 
 func (m *Manager) shutdown(ctx context.Context) error {
 	m.cards.close()
+	m.awaitHandshakes(ctx)
 	m.dropHandshakes()
 	for _, r := range m.allRoutes() { // what waits for a connection was accepted too
 		r.drain(ctx)
@@ -383,6 +387,28 @@ func (m *Manager) shutdown(ctx context.Context) error {
 	m.workMu.Unlock()
 	m.work.Wait()
 	return join(append(errs, m.regions.Close())...)
+}
+
+// awaitHandshakes waits, for as long as last words may take, until the handshakes that have begun are over: each is refused, so that
+// the peer does not wait for us until its OutageLimit, or becomes a rail on which a goodbye is said.
+func (m *Manager) awaitHandshakes(ctx context.Context) {
+	brief, done := context.WithTimeout(ctx, lastWords)
+	defer done()
+	t := time.NewTicker(2 * time.Millisecond)
+	defer t.Stop()
+	for {
+		m.mu.Lock()
+		open := len(m.guests.all)
+		m.mu.Unlock()
+		if open == 0 {
+			return
+		}
+		select {
+		case <-t.C:
+		case <-brief.Done():
+			return
+		}
+	}
 }
 
 func (m *Manager) dropHandshakes() {

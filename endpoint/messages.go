@@ -88,9 +88,11 @@ type (
 		// told: its Done has been sent.
 		told bool
 	}
-	// peerLeft: the peer said goodbye. peerRestarted: another incarnation answers, and the old one is silent.
+	// peerLeft: the peer said goodbye. peerLeaves: it refuses a rail since it is about to.
+	// peerRestarted: another incarnation answers, and the old one is silent.
 	// sessionLost: the peer does not know our session any more.
 	peerLeft      struct{ noLetter }
+	peerLeaves    struct{ noLetter }
 	peerRestarted struct{ noLetter }
 	sessionLost   struct{ noLetter }
 	// outage: look whether the peer has been silent on all rails for too long. due is when the look was to be.

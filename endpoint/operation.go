@@ -124,7 +124,8 @@ func (e *Endpoint) Get(ctx context.Context, key rma.Key, offset uint64, dst []by
 	return e.finish(ctx, e.StartGet(key, offset, dst, opts...))
 }
 
-// Flush waits until all operations that were started before are done at the peer, well or not.
+// Flush waits until all operations that were started before are done at the peer, well or not, and until all messages that were
+// sent before have been delivered there, or come back.
 func (e *Endpoint) Flush(ctx context.Context) error {
 	return e.finish(ctx, e.start(rma.OpConfig{Kind: rma.FlushOp}))
 }

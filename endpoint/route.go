@@ -17,8 +17,8 @@ import (
 	"railyard/rma"
 )
 
-// Route is what messages to one address go through. It is one stable object for the node's life; endpoints come and go
-// behind it. The first message connects.
+// Route is what messages to one address go through. Endpoints come and go behind it. The first message connects. It is good for the node's
+// life, though the node may have forgotten it (MaxRoutes).
 type Route struct {
 	m       *Manager
 	address string
@@ -30,28 +30,10 @@ type Route struct {
 	waiting   []*Outgoing // messages that came before an endpoint was up; their bytes are their own
 	bytes     uint64      // of them
 	closed    bool
-}
-
-// Route gives the address's route.
-func (m *Manager) Route(address string) *Route {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.routes[address]
-	if r == nil {
-		r = &Route{m: m, address: address}
-		m.routes[address] = r
-	}
-	return r
-}
-
-func (m *Manager) allRoutes() []*Route {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	list := make([]*Route, 0, len(m.routes))
-	for _, r := range m.routes {
-		list = append(list, r)
-	}
-	return list
+	dropped   bool          // the node has forgotten it
+	used      time.Duration // when it was made, or last looked for an endpoint
+	// kept counts the messages that had to wait so far, handed those of them that are the session's or came back.
+	kept, handed uint64
 }
 
 // Address is the address that the route leads to.
@@ -60,10 +42,13 @@ func (r *Route) Address() string { return r.address }
 // Endpoint gives the endpoint in use; nil: none.
 func (r *Route) Endpoint() *Endpoint {
 	e := r.to.Load()
-	if e == nil || e.Err() != nil {
-		return nil
+	if e != nil && e.Err() == nil {
+		return e
 	}
-	return e
+	if other := r.standIn(); other != nil {
+		return other.Endpoint()
+	}
+	return nil
 }
 
 // TrySend sends without waiting. Nil: it will arrive exactly once and in order, or come back by Host.Undelivered.
@@ -154,6 +139,10 @@ func (r *Route) enqueue(m *Outgoing) error {
 			len(m.Payload), r.address, cfg.MaxMessage, rma.ErrTooLarge)
 	}
 	r.mu.Lock()
+	if other := r.enter(); other != r {
+		r.mu.Unlock()
+		return other.TrySend(m)
+	}
 	if r.closed || r.m.closing.Load() {
 		r.mu.Unlock()
 		return fmt.Errorf("message to %s: %w", r.address, rma.ErrShutdown)
@@ -173,6 +162,8 @@ func (r *Route) enqueue(m *Outgoing) error {
 	kept.Address, kept.waited = r.address, true
 	r.waiting = append(r.waiting, &kept)
 	r.bytes += size
+	r.kept++
+	r.used = r.m.now()
 	if !r.resolving {
 		r.resolving = true
 		r.m.track(r.resolve)
@@ -197,7 +188,7 @@ func (r *Route) resolve() {
 		list := r.waiting
 		r.waiting, r.bytes = nil, 0
 		if len(list) == 0 {
-			r.resolving = false
+			r.resolving, r.used = false, r.m.now()
 			if err == nil {
 				r.to.Store(e)
 			}
@@ -215,6 +206,9 @@ func (r *Route) resolve() {
 					err = nil
 				}
 			}
+			r.mu.Lock()
+			r.handed++
+			r.mu.Unlock()
 		}
 	}
 }
@@ -302,7 +296,8 @@ func (m *Manager) ensurePeer(ctx context.Context, node string, from rail.Binding
 	}
 }
 
-// Connect gives the endpoint to the node at address, once a rail to it is up. The address is any one of the node's.
+// Connect gives the endpoint to the node at address, once a rail to it is up, and what was sent to that address before has been handed to
+// the session: so that a Flush waits for it. The address is any one of the node's.
 func (m *Manager) Connect(ctx context.Context, address string) (*Endpoint, error) {
 	r := m.Route(address)
 	limit, done := context.WithTimeout(ctx, m.cfg.OutageLimit)
@@ -318,6 +313,7 @@ func (m *Manager) Connect(ctx context.Context, address string) (*Endpoint, error
 		err := e.waitUp(limit)
 		if err == nil {
 			r.adopt(e)
+			r.handOver(limit)
 			return e, nil
 		}
 		if limit.Err() != nil || !errors.Is(err, rma.ErrPeerRestarted) {
@@ -349,13 +345,26 @@ func (r *Route) close() {
 
 // drain waits until what waits for an endpoint has been handed over or given back, or ctx ends.
 func (r *Route) drain(ctx context.Context) {
+	r.wait(ctx, func() bool { return !r.resolving })
+}
+
+// handOver waits until what waits now has been handed over or given back, or ctx ends.
+func (r *Route) handOver(ctx context.Context) {
+	r.mu.Lock()
+	until := r.kept
+	r.mu.Unlock()
+	r.wait(ctx, func() bool { return r.closed || r.handed >= until })
+}
+
+// wait waits for a condition, which it looks at with the lock held, or until ctx ends.
+func (r *Route) wait(ctx context.Context, cond func() bool) {
 	t := time.NewTicker(2 * time.Millisecond)
 	defer t.Stop()
 	for {
 		r.mu.Lock()
-		busy := r.resolving
+		ok := cond()
 		r.mu.Unlock()
-		if !busy {
+		if ok {
 			return
 		}
 		select {

@@ -54,6 +54,29 @@ func (c *channel) names(node, shared string) error {
 	return c.peer.VerifyHostname(shared)
 }
 
+// checkTLS sees whether rails can be as RequireTLS wants them: a node all of whose rails are refused is better not started.
+func (c *Config) checkTLS() error {
+	if !c.RequireTLS {
+		return nil
+	}
+	if c.TLS == nil {
+		return fmt.Errorf("%w: RequireTLS is true and TLS is nil: give TLS a certificate and the authorities to trust", ErrConfig)
+	}
+	for i, b := range c.Bindings {
+		if !secures(c.Kinds[b.Kind]) {
+			return fmt.Errorf("%w: RequireTLS is true, and rail %d of Rails (%s) is of kind %q, which cannot be encrypted: "+
+				"leave one of them out", ErrConfig, i, b, b.Kind)
+		}
+	}
+	return nil
+}
+
+// secures tells whether connections of a kind can be encrypted.
+func secures(k rail.Kind) bool {
+	s, can := k.(rail.SecurableKind)
+	return can && s.Secures()
+}
+
 // hardened makes the settings in force of a user's: TLS 1.3, both ends have a certificate, no session outlives its connection.
 func hardened(cfg *tls.Config) (*tls.Config, error) {
 	if cfg == nil {

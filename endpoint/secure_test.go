@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -16,6 +17,8 @@ import (
 	"railyard/endpoint/session"
 	"railyard/internal/certs"
 	"railyard/rail"
+	"railyard/rail/railtest"
+	"railyard/rail/tcp"
 	"railyard/rma"
 	"railyard/wire"
 )
@@ -299,4 +302,57 @@ func (f *forwarder) keeps() (all []byte) {
 		l.mu.Unlock()
 	}
 	return all
+}
+
+// Rails that cannot be encrypted are no use beside RequireTLS: the node says so instead of coming up without any.
+func TestRequireTLSRefusesKindsThatCannotBeEncrypted(t *testing.T) {
+	tlsConfig := nodeTLS(t, authority(t), "127.0.0.1")
+	g := newGround(t, railtest.KindPipe, 1)
+	g.kinds[rail.KindTCP] = tcp.New(tcp.Config{})
+	g.near = append(g.near, rail.TCP("127.0.0.1:0"))
+	system := actor.NewActorSystem()
+	defer system.Shutdown()
+	cfg := Config{System: system, Host: newWitness(), Kinds: g.kinds, Bindings: g.near, TLS: tlsConfig, RequireTLS: true, Links: noLinks}
+	m, err := Start(cfg)
+	require.Nil(t, m)
+	require.ErrorIs(t, err, ErrConfig)
+	require.ErrorContains(t, err, "RequireTLS is true, and rail 0 of Rails")
+	require.ErrorContains(t, err, `kind "pipe"`)
+
+	cfg.Bindings = g.near[1:]
+	m, err = Start(cfg)
+	require.NoError(t, err, "the kind is no hindrance where no rail is of it")
+	require.NoError(t, m.Shutdown(t.Context()))
+}
+
+// A node that anybody may reach and join says so once, naming the first such rail; one on loopback does not, nor one with a secret or TLS.
+func TestOpenRailsAreWarnedOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		rails []string
+		with  func(*Config)
+		names string
+	}{
+		"loopback":    {rails: []string{"127.0.0.1:1", "[::1]:1"}},
+		"open":        {rails: []string{"192.0.2.1:1", "192.0.2.2:1"}, names: "192.0.2.1:1"},
+		"one is open": {rails: []string{"127.0.0.1:1", "[2001:db8::1]:1"}, names: "[2001:db8::1]:1"},
+		"secret":      {rails: []string{"192.0.2.1:1"}, with: func(c *Config) { c.Secret = callerSecret }},
+		"TLS":         {rails: []string{"192.0.2.1:1"}, with: func(c *Config) { c.TLS = nodeTLS(t, authority(t), "192.0.2.1") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core, seen := observer.New(zap.WarnLevel)
+			g := newGround(t, railtest.KindPipe, 1) // it takes any address: no traffic leaves the process
+			var bindings []rail.Binding
+			for _, address := range c.rails {
+				bindings = append(bindings, rail.Binding{Kind: railtest.KindPipe, Address: address})
+			}
+			launch(t, g, bindings, func(cfg *Config) { cfg.Logger = zap.New(core) }, c.with)
+			lines := seen.FilterMessageSnippet("no Secret and no TLS").All()
+			if c.names == "" {
+				require.Empty(t, lines)
+				return
+			}
+			require.Len(t, lines, 1)
+			require.Equal(t, c.names, lines[0].ContextMap()["address"])
+		})
+	}
 }

@@ -124,6 +124,43 @@ func leaveAt(t *testing.T, who string, at time.Duration) {
 	}
 }
 
+// A dialer whose first handshake has reached the acceptor when that leaves hears of it, and does not wait for its OutageLimit.
+func TestAnAcceptorThatLeavesDuringAHandshakeSaysSo(t *testing.T) {
+	told := 0
+	for at := 10 * time.Millisecond; at < 800*time.Millisecond; at += 20 * time.Millisecond {
+		virtually(t, func(t *testing.T) {
+			a, b, _ := virtualNodes(t, 40*time.Millisecond)
+			ctx, done := context.WithCancel(t.Context())
+			defer done()
+			connected := make(chan error, 1)
+			go func() {
+				e, err := a.Connect(ctx, b.Address())
+				if err == nil {
+					<-e.Done()
+					err = e.Err()
+				}
+				connected <- err
+			}()
+			pass(at)
+			b.Manager.mu.Lock()
+			met := b.guests.come >= 2 // the first one asked who is there, the second one is to be a rail
+			b.Manager.mu.Unlock()
+			start := time.Now()
+			_, err := b.leaves(t, 10*time.Second)
+			require.NoError(t, err)
+			if !met {
+				done() // nobody is there to connect to
+				require.Error(t, <-connected)
+				return
+			}
+			told++
+			require.ErrorIs(t, <-connected, rma.ErrEndpointDown, "at %s", at)
+			require.Less(t, time.Since(start), 2*time.Second, "at %s", at)
+		})
+	}
+	require.Greater(t, told, 10)
+}
+
 // Work that is open is finished first; whatever happens to a rail meanwhile.
 func TestShutdownFinishesOpenWork(t *testing.T) {
 	for name, trouble := range map[string]func(bd *bed){

@@ -2,6 +2,14 @@ package rail
 
 import "crypto/tls"
 
+// SecurableKind is a Kind that may tell that all its connections are Securable: only rails of such a kind are of use to a node that takes
+// nothing but TLS.
+type SecurableKind interface {
+	Kind
+	// Secures tells whether it is so.
+	Secures() bool
+}
+
 // Securable is a Conn whose stream can be encrypted while its handshake lasts. What a Link sees is the same
 // either way.
 type Securable interface {

@@ -28,7 +28,7 @@ type (
 	// Cancel takes the sender's operation with that ID back; one that is done already is left
 	// alone.
 	Cancel struct{ ID uint64 }
-	// Flush is done when everything that the endpoint took before it is visible at the peer.
+	// Flush is done when everything that the endpoint took before it, messages to actors among it, is visible at the peer.
 	Flush struct{ ID uint64 }
 	// Done says that the operation has completed: Err is nil, or as Op.Err gives it.
 	Done struct {

@@ -154,9 +154,12 @@ func (g *Generation) landedItem(it *item) {
 func (g *Generation) ackSegment(it *item, count uint64) {
 	k := min(uint64(it.frames), count-g.acked)
 	for i := range k {
-		if o := it.seg.frames[it.at+i].large; o != nil {
+		f := &it.seg.frames[it.at+i]
+		if o := f.large; o != nil {
 			g.s.spent(o)
 			g.s.progress(o)
+		} else {
+			g.s.left(f.wave)
 		}
 	}
 	g.acked += k

@@ -38,6 +38,7 @@ type queued struct {
 	target, sender, typ *Name
 	system              bool
 	strikes             uint8
+	wave                uint64
 	headers, payload    []byte
 	large               *Op // the message travels in chunks; what is queued is its placeholder
 }
@@ -47,6 +48,7 @@ type msgFrame struct {
 	target, sender, typ *Name
 	system              bool
 	strikes             uint8
+	wave                uint64
 	hdrAt, hdrLen       int32
 	at, n               int32
 	large               *Op
@@ -97,9 +99,10 @@ func (s *Session) Send(now time.Duration, m *Message) error {
 		s.reserved += c
 	}
 	q := queued{target: m.Target, sender: m.Sender, typ: m.Type, system: m.System, headers: m.Headers, payload: m.Payload}
+	q.wave = s.waves.join()
 	if size > wire.MaxInline {
 		s.nextOp++
-		q.large = &Op{ID: s.nextOp, Kind: LargeMessage, Data: m.Payload, out: 1} // its placeholder is owed
+		q.large = &Op{ID: s.nextOp, Kind: LargeMessage, Data: m.Payload, out: 1, wave: q.wave} // its placeholder is owed
 		q.payload, q.headers = nil, clone(m.Headers)
 		envelope := q
 		q.large.envelope = &envelope
@@ -187,7 +190,7 @@ func (s *Session) enqueue(b *bucket, g *Generation, q *queued) {
 		return wire.Ref{Slot: n.slot}
 	}
 	target, sender, typ := ref(q.target), ref(q.sender), ref(q.typ)
-	f := msgFrame{target: q.target, sender: q.sender, typ: q.typ, system: q.system, strikes: q.strikes, large: q.large}
+	f := msgFrame{target: q.target, sender: q.sender, typ: q.typ, system: q.system, strikes: q.strikes, wave: q.wave, large: q.large}
 	f.hdrLen, f.n = int32(len(q.headers)), int32(len(q.payload))
 	if q.large != nil {
 		seg.buf = wire.AppendPlaceholder(seg.buf, &wire.Placeholder{
@@ -304,7 +307,7 @@ func (s *Session) requeue(frames []queued) {
 func (seg *segment) unqueue(i int) queued {
 	f := &seg.frames[i]
 	seg.shared = true
-	q := queued{target: f.target, sender: f.sender, typ: f.typ, system: f.system, strikes: f.strikes, large: f.large}
+	q := queued{target: f.target, sender: f.sender, typ: f.typ, system: f.system, strikes: f.strikes, wave: f.wave, large: f.large}
 	if f.large != nil {
 		q.headers = f.large.envelope.headers
 		return q

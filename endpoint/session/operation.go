@@ -34,7 +34,7 @@ type Op struct {
 	Data []byte
 	// Notify is sent with a put and delivered when all its bytes are visible; nil: none.
 	Notify *Message
-	// Fence: start only after everything before it is acknowledged.
+	// Fence: start only after everything before it, messages among it, is acknowledged.
 	Fence bool
 	User  any
 
@@ -43,14 +43,15 @@ type Op struct {
 	envelope *queued
 	gaveUp   bool
 
-	begun     bool  // a frame of it may have been written
-	held      bool  // waits for its turn (Fence)
-	canceling bool  // taken back; the target's verdict is open
-	ended     bool  // its end is decided; it waits for pins
-	done      bool  // Completed has been said
-	abandoned bool  // no card may read Data any longer than it must
-	quits     bool  // it ends as canceled, so nothing of it may land any more
-	err       error // how it ends
+	begun     bool   // a frame of it may have been written
+	held      bool   // waits for its turn (Fence)
+	wave      uint64 // of a large message: which it belongs to; of what is held: the one that must be the oldest
+	canceling bool   // taken back; the target's verdict is open
+	ended     bool   // its end is decided; it waits for pins
+	done      bool   // Completed has been said
+	abandoned bool   // no card may read Data any longer than it must
+	quits     bool   // it ends as canceled, so nothing of it may land any more
+	err       error  // how it ends
 
 	next     uint64 // bytes of Data taken for chunks so far
 	zeroSent bool   // the one empty chunk of an empty put has been taken
@@ -142,12 +143,21 @@ func (s *Session) Start(now time.Duration, o *Op) {
 			"wait for some to complete: %w", len(s.ops), len(s.parting)+s.forgetting, s.cfg.MaxOpen, rma.ErrWindowFull))
 		return
 	}
+	waits := o.Fence || o.Kind == Flush
+	if waits && s.waves.open.len() > s.cfg.MaxOpen {
+		s.refuse(o, fmt.Errorf("%d flushes and fences were begun since a message was sent that has not arrived yet; the limit is %d "+
+			"(Config.MaxOpen): wait for some to complete: %w", s.waves.open.len(), s.cfg.MaxOpen, rma.ErrWindowFull))
+		return
+	}
 	s.ops[o.ID] = o
 	first := s.open.first == nil
 	s.open.add(o)
-	if (o.Fence || o.Kind == Flush) && !first {
-		o.held = true
-		return
+	if waits {
+		o.wave = s.waves.part()
+		if !first || !s.waves.past(o.wave) {
+			o.held = true
+			return
+		}
 	}
 	s.begin(o)
 }
@@ -410,6 +420,7 @@ func (s *Session) complete(o *Op) {
 	delete(s.ops, o.ID)
 	if o.Kind == LargeMessage {
 		s.dropBody(o)
+		s.left(o.wave)
 		return
 	}
 	s.parting[o.ID] = o
@@ -455,7 +466,7 @@ func (s *Session) advanceOpen() {
 	if s.closed != nil {
 		return
 	}
-	for f := s.open.first; f != nil && f.held; f = s.open.first {
+	for f := s.open.first; f != nil && f.held && s.waves.past(f.wave); f = s.open.first {
 		s.begin(f)
 		if f.listed {
 			return

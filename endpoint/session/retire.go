@@ -277,12 +277,27 @@ func (s *Session) requeueFrame(back []queued, seg *segment, i int, rejected bool
 	q := seg.unqueue(i)
 	if rejected {
 		if q.strikes++; q.strikes > 1 {
-			s.reserved -= min(s.reserved, cost(len(q.payload), len(q.headers)))
-			s.undelivered(&q, fmt.Errorf("the message to %s was rejected on two connections: %w", q.target, rma.ErrMalformed))
+			s.giveUp(&q, fmt.Errorf("the message to %s was rejected on two connections: %w", q.target, rma.ErrMalformed))
 			return back
 		}
 	}
 	return append(back, q)
+}
+
+// giveUp ends a message that will not be sent again.
+func (s *Session) giveUp(q *queued, err error) {
+	size := len(q.payload)
+	if q.large != nil {
+		size = len(q.large.Data)
+	}
+	s.reserved -= min(s.reserved, cost(size, len(q.headers)))
+	s.undelivered(q, err)
+	if q.large == nil {
+		s.left(q.wave)
+		return
+	}
+	s.spent(q.large) // its placeholder
+	s.finish(q.large, err)
 }
 
 func (s *Session) rerouteItem(it *item, rejected bool) {

@@ -35,8 +35,9 @@ type Session struct {
 	nextOp   wire.OpID
 	ops      map[wire.OpID]*Op
 	open     opList // puts, gets, flushes in the order of their numbers
-	bodies   []*Op  // large messages and answers to gets under way
-	owed     []*Op  // get requests and notifies that wait for a lane
+	waves    waves
+	bodies   []*Op // large messages and answers to gets under way
+	owed     []*Op // get requests and notifies that wait for a lane
 	cancels  []*cancel
 	verdicts []item            // verdicts on gets that wait for a lane
 	parting  map[wire.OpID]*Op // done here, while the peer may still hear or keep something of them

@@ -31,7 +31,13 @@ var (
 	errNoStream = errors.New("tcp: a deadline is set on the connection, not on the stream below TLS")
 )
 
-var _ rail.Securable = (*Conn)(nil)
+var (
+	_ rail.Securable     = (*Conn)(nil)
+	_ rail.SecurableKind = (*Kind)(nil)
+)
+
+// Secures implements rail.SecurableKind.
+func (k *Kind) Secures() bool { return true }
 
 // secured is the encrypted stream of a connection. crypto/tls waits inside its Read, so the reader lets it decrypt into a
 // buffer of its own and copies from there, inside the bracket; and it cannot take back what it has sealed, so what a socket has no room

@@ -30,6 +30,7 @@ type sentMessage struct {
 	system       bool
 	sender, kind string
 	headers      int
+	after        uint64 // the order of the last operation that was started before it
 }
 
 func newMessageCheck(e *End) *messageCheck {
@@ -71,6 +72,18 @@ func (m *messageCheck) givenUp(got *session.Message) {
 		!bytes.Equal(got.Headers, messageBytes(id, seq, x.headers)) || got.Sender.String() != x.sender {
 		w.violate("%s: message %d to %s comes back with other content than was sent", m.e, seq, got.Target)
 	}
+}
+
+// before names a message that was sent before the operation of that order, and has neither arrived nor come back; empty: none.
+func (m *messageCheck) before(order uint64) string {
+	for _, name := range m.names {
+		for _, x := range m.targets[name].expect {
+			if x.after < order && !m.lost[x.id] {
+				return "message " + itoa(x.seq) + " to " + name
+			}
+		}
+	}
+	return ""
 }
 
 // overCheck: when both ends are over, each message has arrived or was given up. One behind a large message that did not

@@ -90,6 +90,9 @@ func (a *App) orderCheck(k *work) {
 			a.e.w.violate("%s completed before %s, which it had to wait for", k.name(), other.name())
 		}
 	}
+	if late := a.outbox.before(k.order); late != "" {
+		a.e.w.violate("%s completed before %s arrived, which it had to wait for", k.name(), late)
+	}
 }
 
 // finish checks the memory of an operation that is over.

@@ -132,6 +132,11 @@ func TestOperationCheckerSees(t *testing.T) {
 	first.order, second.order, second.op.Fence = 1, 2, true
 	a.app.open = []*work{first, second}
 	require.Contains(t, broke(func() { a.app.orderCheck(second) }), "had to wait for")
+	a.app.open = nil
+	a.app.outbox.sent("t", sentMessage{id: 77, seq: 1, after: 2})
+	require.Empty(t, broke(func() { a.app.orderCheck(second) }), "it was sent behind")
+	a.app.outbox.sent("u", sentMessage{id: 78, seq: 1, after: 1})
+	require.Contains(t, broke(func() { a.app.orderCheck(second) }), "before message 1 to u arrived")
 }
 
 func TestLivesCheckerSees(t *testing.T) {

@@ -12,7 +12,7 @@
 //	verbs.go     paths whose cards write into memory: queue pairs, registrations, and how a transport uses them
 //	pulse.go     health: beats, suspicion, trust
 //	faults.go    what breaks, and when it heals; faults_nodes.go, faults_conns.go the same for nodes and connections
-//	ending.go    worlds that end in the middle: an end that breaks off, one that says goodbye
+//	ending.go    worlds that end in the middle: an end that breaks off, one that says goodbye, and may come back
 //	load_*.go    the work; check_*.go what must hold of it
 //	recipe.go    a world as flags; batch.go many worlds on all processors; tally.go what happened in them
 //	story.go     what is told of a world; shrink.go the smallest world that fails so; report.go both on a page

@@ -66,6 +66,28 @@ func (w *World) sayGoodbye() {
 	stayer.app.goesOn = false
 	leaver.node.soon("close", func() { leaver.close(errOver) })
 	w.over(leaver, stayer)
+	if w.opt.Return {
+		w.meetAgain(p, leaver.epoch)
+	}
+}
+
+// meetAgain has two nodes of which one had said goodbye begin another epoch, as a policy's end or a bug has it: nothing of the old one
+// is in it, and all that it is for works.
+func (w *World) meetAgain(p *Pair, old *Epoch) {
+	w.agreed(p)
+	for side := range 2 {
+		e := p.end(side)
+		if e.epoch == old {
+			w.violate("%s lives on in %s after a goodbye", e, old)
+		}
+		e.app.goesOn = true
+		e.app.next()
+	}
+	w.Run(w.now+w.between(50*time.Millisecond, 500*time.Millisecond), nil)
+	for side := range 2 {
+		p.end(side).app.goesOn = false
+	}
+	w.settleDown()
 }
 
 // agreed lets the world go on until the two nodes have a session.

@@ -167,7 +167,7 @@ func (a *App) send(o *outgoing) bool {
 	if err == nil {
 		a.seqs[o.target] = seq
 		a.outbox.sent(o.target, sentMessage{id: id, seq: seq, size: o.size, system: o.system,
-			sender: o.sender, kind: o.kind, headers: o.headers})
+			sender: o.sender, kind: o.kind, headers: o.headers, after: a.orders})
 		w.Count.Messages++
 		a.tell("sends message %d to %s, %d bytes", seq, o.target, o.size)
 		if o.size > wire.MaxInline {

@@ -148,7 +148,7 @@ func (n *Node) connect(other int) {
 // reconnect has the peer used again after a while, by this node or not at all.
 func (n *Node) reconnect(other int) {
 	w := n.w
-	if w.opt.Ending != Peace {
+	if w.opt.Ending != Peace && !w.opt.Return {
 		return
 	}
 	p := n.peers[other]

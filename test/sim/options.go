@@ -20,6 +20,7 @@ type Options struct {
 	BothDial     bool
 	Length       time.Duration // of the time with faults and new work
 	Ending       Ending
+	Return       bool // after a goodbye the two nodes begin another epoch
 
 	// The paths.
 	MinDelay, MaxDelay, Jitter time.Duration
@@ -88,7 +89,8 @@ type Faults struct {
 
 // Features that --without can take out, for looking at a failure.
 var features = map[string]func(*Options){
-	"endings":  func(o *Options) { o.Ending = Peace },
+	"endings":  func(o *Options) { o.Ending, o.Return = Peace, false },
+	"returns":  func(o *Options) { o.Return = false },
 	"faults":   func(o *Options) { o.Faults = Faults{} },
 	"resets":   func(o *Options) { o.Faults.Reset, o.Faults.HalfReset = 0, 0 },
 	"holes":    func(o *Options) { o.Faults.Hole, o.Faults.OneWay = 0, 0 },
@@ -190,6 +192,7 @@ func OptionsOf(seed uint64) Options {
 	o.Load = loadOf(d, &o)
 	o.Faults = faultsOf(d)
 	o.Verbs = pick(draw{rand.New(rand.NewPCG(seed, 23))}, 0, 0, 0, 0, 0.5, 1)
+	o.Return = o.Ending == Goodbye && (draw{rand.New(rand.NewPCG(seed, 29))}).chance(0.5)
 	o.Secret, o.BothOpen, o.Gone = d.chance(0.5), pick(d, 0, 0, 0.5), pick(d, 0, 0.3)
 	if o.OutageLimit = outageLimit; o.Ending == Peace {
 		o.OutageLimit = pick(d, outageLimit, outageLimit, 2*time.Second, 400*time.Millisecond)

@@ -55,7 +55,26 @@ var orderMutants = []mutant{
 	}
 «old»`}}},
 	{name: "fence-not-held", rule: "18", profile: "fences", bug: "a fenced operation goes out at once",
-		edits: []edit{{operationFile, `if (o.Fence || `, `if ((o.Fence && !«on») || `}}},
+		edits: []edit{{operationFile, `	waits := o.Fence || `, `	waits := (o.Fence && !«on») || `}}},
 	{name: "flush-does-not-wait", rule: "18", profile: "fences", bug: "a flush ends though operations before it are open",
-		edits: []edit{{operationFile, `o.Kind == Flush) && !first {`, `(o.Kind == Flush && !«on»)) && !first {`}}},
+		edits: []edit{{operationFile, `	if waits {
+`, `	if waits && !(«on» && o.Kind == Flush) {
+`}}},
+	{name: "flush-does-not-wait-for-messages", rule: "18", profile: "fences", bug: "a flush, or a fence, ends though messages before it have not arrived",
+		edits: []edit{{operationFile, `if !first || !s.waves.past(o.wave) {`, `if !first || (!s.waves.past(o.wave) && !«on») {`}}},
+	{name: "fence-forgets-the-messages", rule: "18", profile: "fences", bug: "what waited for an operation does not wait on for messages",
+		edits: []edit{{operationFile, `f.held && s.waves.past(f.wave); f`, `f.held && (s.waves.past(f.wave) || «on»); f`}}},
+	{name: "flush-waits-for-placeholders-alone", rule: "18", profile: "fences", bug: "a large message counts as arrived when its placeholder has",
+		edits: []edit{
+			{ackFile, `		if o := f.large; o != nil {
+`, `«old»			if «on» {
+				g.s.left(f.wave)
+			}
+`},
+			{operationFile, `		s.left(o.wave)
+`, `		if !«on» {
+			s.left(o.wave)
+		}
+`},
+		}},
 }
