@@ -26,7 +26,7 @@ var mutants = []mutant{
 	{"a primary asks one member too few", "takeover.go", "missing >= m.roster.Quorum()", "missing > m.roster.Quorum()"},
 	{"a primary does not give way to who is ahead", "takeover.go", "case lead != m.set.Self:", "case false:"},
 	{"a member promises while an older primary counts on its lease", "backup.go", "if m.now < m.leased {", "if false {"},
-	{"a read is answered whatever it has seen", "primary.go", "answerable{op, upTo, false}", "answerable{op, 0, false}"},
+	{"a read is answered whatever it has seen", "primary.go", "answerable{op, upTo, false}", "answerable{op, min(upTo, 0), false}"},
 	{"a primary answers before its epoch's first record is at a quorum", "primary.go",
 		"\treturn p.commit >= p.first\n}", "\treturn true\n}"},
 	{"a member is dropped whatever the others lack", "insync.go", " || commit < p.commit || hard < p.hard {", " || commit+hard == 0 {"},
