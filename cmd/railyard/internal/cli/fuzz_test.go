@@ -21,7 +21,7 @@ import (
 // idle works do nothing; they check what they were asked for, and count.
 func idle(t *testing.T, begun *int) works {
 	return works{
-		look:       func() (info.Report, error) { *begun++; return info.New(nil), nil },
+		look:       func() (info.Report, error) { *begun++; return info.New(nil, info.RDMA{}), nil },
 		readScript: func(path string) (string, error) { return path, nil }, // a script is its own name
 		failover: func(_ context.Context, o demo.Options) (demo.Summary, error) {
 			*begun++

@@ -17,6 +17,9 @@ type Report struct {
 	Rails []string `json:"rails"`
 	// Notes say what holds for all devices.
 	Notes []string `json:"notes"`
+	// RDMA are the ports of RDMA devices, and NoVerbs says why none can carry a rail; empty: one may.
+	RDMA    []Port `json:"rdma_ports"`
+	NoVerbs string `json:"no_verbs"`
 }
 
 // Device is one card.
@@ -38,13 +41,12 @@ func Look() (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("looking for network cards: %w", err)
 	}
-	return New(devices), nil
+	return New(devices, lookRDMA()), nil
 }
 
 // New makes the report of devices.
-func New(devices []rail.Device) Report {
-	r := Report{Devices: []Device{}, Rails: []string{}, Notes: []string{}}
-	rdma := false
+func New(devices []rail.Device, rdma RDMA) Report {
+	r := Report{Devices: []Device{}, Rails: []string{}, Notes: []string{}, RDMA: rdma.ports(), NoVerbs: rdma.missing()}
 	for _, d := range devices {
 		row := Device{Name: d.Name, Kind: d.Kind, Driver: d.Driver, Up: d.Up, SpeedBits: d.Speed, Addresses: []string{},
 			RDMA: d.RDMA, Why: d.Why}
@@ -55,7 +57,6 @@ func New(devices []rail.Device) Report {
 			row.Used = true
 			r.Rails = append(r.Rails, strings.TrimSuffix(b.Address, ":0"))
 		}
-		rdma = rdma || d.RDMA != ""
 		r.Devices = append(r.Devices, row)
 	}
 	for _, trap := range traps(devices) {
@@ -65,7 +66,7 @@ func New(devices []rail.Device) Report {
 		r.Notes = append(r.Notes,
 			"no card can be used: a node without bindings stays on loopback, where only this host reaches it")
 	}
-	if rdma {
+	if len(r.RDMA) > 0 {
 		r.Notes = append(r.Notes, "rails over verbs are not built yet: cards with an RDMA device are used over TCP")
 	}
 	return r
@@ -113,6 +114,7 @@ func (r Report) Text(width int) string {
 	for _, n := range r.Notes {
 		plain(n)
 	}
+	r.rdmaText(&b, width)
 	return b.String()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"railyard/rail"
+	"railyard/rail/verbs"
 )
 
 var host = []rail.Device{
@@ -23,8 +24,49 @@ var host = []rail.Device{
 	{Name: "lo", Up: true, Why: "loopback: it reaches this host only"},
 }
 
+var rdma = RDMA{Ports: []verbs.Port{
+	{Device: "mlx5_0", Port: 1, Active: true, State: "ACTIVE", Ethernet: true, Rate: 100e9, NUMA: 1, HasGID: true, Netdev: "eth0",
+		GID: verbs.GID(netip.MustParseAddr("::ffff:10.0.0.1").As16())},
+	{Device: "mlx5_0", Port: 2, State: "DOWN", Ethernet: true, NUMA: 1},
+	{Device: "mlx5_1", Port: 1, Active: true, State: "ACTIVE", Ethernet: true, NUMA: -1},
+}}
+
+func TestPorts(t *testing.T) {
+	r := New(host, rdma)
+	require.Len(t, r.RDMA, 3)
+	assert.Equal(t, Port{Device: "mlx5_0", Port: 1, State: "ACTIVE", Link: "RoCE", Address: "10.0.0.1", Netdev: "eth0", SpeedBits: 100e9,
+		NUMA: 1, Usable: true}, r.RDMA[0])
+	assert.Contains(t, r.RDMA[1].Why, verbs.ErrPortDown.Error())
+	assert.Contains(t, r.RDMA[2].Why, verbs.ErrNoGID.Error())
+	assert.Empty(t, r.NoVerbs)
+	text := r.Text(80)
+	assert.Contains(t, text, "mlx5_0/1   active  RoCE  100 Gbit/s  eth0  yes\n    10.0.0.1\n")
+	assert.Contains(t, text, "mlx5_0/2   down    RoCE  unknown     -     no\n    mlx5_0/2 is DOWN: ")
+}
+
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		what RDMA
+		want []error
+	}{
+		{RDMA{Library: verbs.ErrNotBuilt, Devices: verbs.ErrNoDevice}, []error{verbs.ErrNotBuilt}},
+		{RDMA{Library: verbs.ErrNoLibrary, Devices: verbs.ErrNoDevice}, []error{verbs.ErrNoLibrary, verbs.ErrNoDevice}},
+		{RDMA{Devices: verbs.ErrNoDevice}, []error{verbs.ErrNoDevice}},
+		{RDMA{Library: verbs.ErrNoLibrary, Ports: rdma.Ports}, []error{verbs.ErrNoLibrary}},
+	} {
+		r := New(host, c.what)
+		for _, want := range c.want {
+			assert.Contains(t, r.NoVerbs, want.Error())
+		}
+		assert.Contains(t, strings.Join(strings.Fields(r.Text(80)), " "), "no rails over verbs: "+r.NoVerbs)
+		for _, p := range r.RDMA {
+			assert.False(t, p.Usable, "without a library no port can be used")
+		}
+	}
+}
+
 func TestReport(t *testing.T) {
-	r := New(host)
+	r := New(host, rdma)
 	assert.Equal(t, []string{"10.0.0.1", "[fd00::2]"}, r.Rails)
 	require.Len(t, r.Devices, 4)
 	assert.True(t, r.Devices[0].Used)
@@ -39,11 +81,11 @@ func TestReport(t *testing.T) {
 		{Name: "eth0", Usable: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}},
 		{Name: "eth1", Usable: true, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.2/24")}},
 		{Name: "eth2", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.3/24")}},
-	})
+	}, RDMA{})
 	require.Len(t, shared.Notes, 1)
 	assert.Contains(t, shared.Notes[0], "eth0, eth1 are all in subnet 10.0.0.0/24")
 
-	empty := New(nil)
+	empty := New(nil, RDMA{})
 	assert.Contains(t, empty.Notes[0], "no card can be used")
 	b, err = json.Marshal(empty)
 	require.NoError(t, err)
@@ -52,12 +94,12 @@ func TestReport(t *testing.T) {
 
 func TestTextFitsAndIsAligned(t *testing.T) {
 	for _, width := range []int{1, 40, 80, 500} {
-		text := New(host).Text(width)
+		text := New(host, rdma).Text(width)
 		for _, line := range strings.Split(text, "\n") {
 			assert.LessOrEqual(t, len(line), max(width, 60), "%q", line)
 		}
 	}
-	text := New(host).Text(80)
+	text := New(host, rdma).Text(80)
 	lines := strings.Split(text, "\n")
 	column := strings.Index(lines[0], "speed")
 	for _, line := range lines[1:] {
