@@ -151,6 +151,16 @@ func newEndpoint(m *Manager, address string, opener bool) (*Endpoint, error) {
 // Address is the peer node's address, as in its PIDs.
 func (e *Endpoint) Address() string { return e.address }
 
+// Name is what the peer node calls itself: its address until it has told, or where it has no other name.
+func (e *Endpoint) Name() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.peerName == "" {
+		return e.address
+	}
+	return e.peerName
+}
+
 // PID takes the messages of package rma: Put, Get, Cancel, Flush.
 func (e *Endpoint) PID() *actor.PID { return e.pid }
 

@@ -133,6 +133,8 @@ type Flow struct {
 	// Full counts sends that found no room: in the window, or in their target's share of it. One that waits may be counted
 	// more than once.
 	Full uint64
+	// Open is the number of operations that have not completed.
+	Open int
 }
 
 // Flow tells how full the peer's window is.
@@ -143,5 +145,5 @@ func (e *Endpoint) Flow() Flow {
 		return Flow{Window: e.kept.flow.Window, Full: e.shares.full} // nothing is under way any more
 	}
 	w := e.s.PeerWindow()
-	return Flow{Window: w, UnderWay: w - min(w, e.s.Free()), Full: e.shares.full}
+	return Flow{Window: w, UnderWay: w - min(w, e.s.Free()), Full: e.shares.full, Open: e.s.Operations()}
 }

@@ -50,7 +50,7 @@ func (e *Endpoint) Rails() []rail.Status {
 		if r.kind != nil {
 			st.Kind = r.kind.Name()
 		}
-		st.Rate, st.RoundTrip = l.Rate, l.RoundTrip
+		st.Rate, st.RoundTrip, st.BytesOut, st.BytesIn = l.Rate, l.RoundTrip, l.BytesOut, l.BytesIn
 		g := l.Current()
 		switch {
 		case l.Up():

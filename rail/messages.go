@@ -127,19 +127,21 @@ type (
 
 // Endpoint to transport. Lane and Generation say whom it is for; Op is the endpoint's own.
 type (
-	// Put offers an operation to one lane; so do Get, and Serve for the data of a peer's get.
+	// Put offers an operation to one lane.
 	Put struct {
 		late
 		Op         any
 		Lane       wire.RailID
 		Generation wire.Generation
 	}
+	// Get is the same for a get, whose request it sends.
 	Get struct {
 		late
 		Op         any
 		Lane       wire.RailID
 		Generation wire.Generation
 	}
+	// Serve is the same for the data of a peer's get.
 	Serve struct {
 		late
 		Op         any

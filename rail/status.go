@@ -43,6 +43,17 @@ func (s State) String() string {
 // MarshalText makes JSON and logs show the word.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText reads what MarshalText wrote; the error names a word that is none of a state.
+func (s *State) UnmarshalText(text []byte) error {
+	for state := Connecting; state <= Probation; state++ {
+		if string(text) == state.String() {
+			*s = state
+			return nil
+		}
+	}
+	return fmt.Errorf("no state of a rail is called %q: is this of another version?", text)
+}
+
 // Status is one rail as a user sees it, at one instant.
 type Status struct {
 	// Local and Remote name the two devices. Reason says why the rail is not up (empty while it is).
@@ -60,6 +71,8 @@ type Status struct {
 	Peer string
 	// Weight is the share of its fair part that the rail is given, 0 to 1; below 1 in probation.
 	Weight float64
+	// BytesOut and BytesIn went over the rail since the endpoint began, in all its generations: payload, headers and repetitions.
+	BytesOut, BytesIn uint64
 	// Restarts counts the generations lost so far.
 	Restarts uint64
 	// Since says how long the rail has been in State.

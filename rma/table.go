@@ -149,6 +149,9 @@ func (t *Table) Live() int {
 	return t.live
 }
 
+// Limit is the most regions that may be registered at a time.
+func (t *Table) Limit() int { return t.limit }
+
 // Close revokes all regions, waiting as Revoke does, and refuses new ones. The error is nil today.
 func (t *Table) Close() error {
 	t.mu.Lock()

@@ -164,6 +164,7 @@ func (g *Generation) ackSegment(it *item, count uint64) {
 	}
 	g.acked += k
 	g.qAcked += k
+	g.timeAcked()
 	it.frames -= uint32(k)
 	it.at += k
 	if it.frames == 0 {

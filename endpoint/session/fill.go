@@ -275,6 +275,7 @@ func (g *Generation) Wrote(now time.Duration, out *rma.Gather, n int) error {
 		return fmt.Errorf("session: %d bytes reported of a plan of %d (open: %v)", n, out.Size(), g.writing)
 	}
 	s.stats.BytesOut += uint64(n)
+	g.lane.BytesOut += uint64(n)
 	for _, p := range out.Pins {
 		if p.Padded && g.owners[p.Index].op != nil {
 			g.owners[p.Index].op.padded = true
@@ -347,6 +348,7 @@ func (g *Generation) begin(p *planned) {
 	case wire.KindPlaced:
 		p.op.begun = true
 		g.card.post(g.s, &p.item)
+		g.lane.BytesOut += uint64(p.item.n)
 	default:
 		p.op.begun = true
 	}

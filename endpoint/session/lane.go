@@ -15,6 +15,8 @@ type Lane struct {
 	Rate float64
 	// RoundTrip and Jitter are smoothed from pings; MinRoundTrip is the least seen.
 	RoundTrip, Jitter, MinRoundTrip time.Duration
+	// BytesOut and BytesIn are what sockets and cards took and brought, over all generations.
+	BytesOut, BytesIn uint64
 
 	current *Generation   // the newest that was opened; nil: none yet
 	gens    []*Generation // opened and not yet settled, oldest first
@@ -68,6 +70,8 @@ type Generation struct {
 	defined  []uint64
 	queued   uint64 // messages put on this generation, for buckets
 	qAcked   uint64 // and how many of them are acknowledged
+	timed    uint64 // of them, the one whose way is being measured; 0: none
+	timedAt  time.Duration
 
 	// Control state to be said; encoded at the next Fill.
 	beatAsk, beatAnswer bool

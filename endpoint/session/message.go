@@ -208,6 +208,7 @@ func (s *Session) enqueue(b *bucket, g *Generation, q *queued) {
 	}
 	seg.frames = append(seg.frames, f)
 	g.queued++
+	g.time()
 	b.last = g.queued
 }
 

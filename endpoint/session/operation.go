@@ -38,7 +38,8 @@ type Op struct {
 	Fence bool
 	User  any
 
-	ID wire.OpID
+	ID        wire.OpID
+	startedAt time.Duration // when it was started
 	// envelope is a large message without its body; gaveUp says that it was given back as undelivered.
 	envelope *queued
 	gaveUp   bool
@@ -130,7 +131,7 @@ func (o *Op) unsent() bool {
 func (s *Session) Start(now time.Duration, o *Op) {
 	s.now, s.workAt = now, now
 	s.nextOp++
-	o.ID = s.nextOp
+	o.ID, o.startedAt = s.nextOp, now
 	switch {
 	case s.closed != nil:
 		s.refuse(o, s.closed)
@@ -427,6 +428,7 @@ func (s *Session) complete(o *Op) {
 	s.part(o)
 	if o.err == nil {
 		s.stats.PutsCompleted++
+		s.timeDone(o)
 	}
 	s.open.remove(o)
 	s.effect(Effect{Kind: Completed, Op: o, Err: o.err})

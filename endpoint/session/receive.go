@@ -112,6 +112,7 @@ func (g *Generation) Got(now time.Duration, sc *rma.Scatter, n int) ([]Delivery,
 		return nil, errors.New("session: Got without Want")
 	}
 	s.stats.BytesIn += uint64(n)
+	g.lane.BytesIn += uint64(n)
 	if l := &g.land; l.pinned {
 		l.pinned = false
 		s.unpin(l.op)

@@ -73,6 +73,9 @@ type Stats struct {
 	Retired, ReroutedFrames            uint64
 	ReroutedBytes, BytesIn, BytesOut   uint64
 	ChunksDiscarded, LateFramesDropped uint64
+	// PutTimes and GetTimes are of those that ended well, from their start; MessageTimes of one message at a time on each rail,
+	// from when it was queued until the peer had it.
+	PutTimes, GetTimes, MessageTimes Times
 }
 
 // Errors that only a session reports; those of operations are rma's.
@@ -187,6 +190,9 @@ func (s *Session) Lane(id wire.RailID) *Lane {
 
 // Intern gives the name's record, for messages of ours.
 func (s *Session) Intern(name string) *Name { return s.names.get(name) }
+
+// Operations is the number of operations of ours that have not completed, large messages among them.
+func (s *Session) Operations() int { return len(s.ops) }
 
 // Open tells whether anything of ours is under way: operations, messages, or unsettled generations.
 func (s *Session) Open() bool {

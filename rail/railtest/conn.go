@@ -71,8 +71,10 @@ func newConn(p *pair, in, out *flow) *Conn {
 	}
 }
 
+// LocalAddr implements rail.Conn.
 func (c *Conn) LocalAddr() string { return c.local }
 
+// RemoteAddr implements rail.Conn.
 func (c *Conn) RemoteAddr() string { return c.remote }
 
 // Read blocks until something has arrived, the deadline, or the end.

@@ -95,8 +95,10 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.tcp.SetDeadline(t)
 }
 
+// LocalAddr implements rail.Conn.
 func (c *Conn) LocalAddr() string { return c.tcp.LocalAddr().String() }
 
+// RemoteAddr implements rail.Conn.
 func (c *Conn) RemoteAddr() string { return c.tcp.RemoteAddr().String() }
 
 // Run starts the reader and the writer, or nothing if the connection has been killed already.
