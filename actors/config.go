@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
+	"railyard/admin"
 	"railyard/endpoint/session"
 	"railyard/rail"
 	"railyard/rail/tcp"
@@ -121,6 +122,9 @@ type Config struct {
 	// RailProps and TransportProps let users add middleware to the actors of rails and transports.
 	// Nil: as they are.
 	RailProps, TransportProps func(*actor.Props) *actor.Props
+	// Admin is where the node shows itself to people and to Prometheus (package admin): an IP address with a port, on loopback unless
+	// AdminToken is set, which has 16 characters at least and is asked of everybody who looks. Empty: nowhere.
+	Admin, AdminToken string
 	// Logger gets the framework's log. Nil: nothing is logged.
 	Logger *zap.Logger
 }
@@ -148,7 +152,23 @@ func (c Config) withDefaults() (Config, error) {
 			return c, err
 		}
 	}
+	if err := c.checkAdmin(); err != nil {
+		return c, err
+	}
 	return c, c.checkRails()
+}
+
+func (c *Config) checkAdmin() error {
+	if c.Admin == "" {
+		if c.AdminToken != "" {
+			return refused("AdminToken", "set", "Admin is empty, so there is no page: give it an address, or leave the token out")
+		}
+		return nil
+	}
+	if err := admin.Validate(c.Admin, c.AdminToken); err != nil {
+		return fmt.Errorf("%w: Admin: %w", ErrConfig, err)
+	}
+	return nil
 }
 
 func (c *Config) checkTLS() error {

@@ -204,7 +204,10 @@ func (n *Node) refuseWatch(d *session.Delivery) {
 
 // EndpointUp implements endpoint.Host. What has waited for the endpoint learns of it in
 // peer.settleLater.
-func (n *Node) EndpointUp(e *endpoint.Endpoint) { tellConnected(n.system, e.Address()) }
+func (n *Node) EndpointUp(e *endpoint.Endpoint) {
+	n.books.open(e)
+	tellConnected(n.system, e.Address())
+}
 
 // EndpointDown implements endpoint.Host.
 func (n *Node) EndpointDown(e *endpoint.Endpoint, cause error) {
@@ -214,6 +217,7 @@ func (n *Node) EndpointDown(e *endpoint.Endpoint, cause error) {
 	n.watched.down(e)
 	n.inflows.Delete(e)
 	n.streams.down(e, cause)
+	n.books.close(e)
 	n.system.EventStream.Publish(&remote.EndpointTerminatedEvent{Address: e.Address()})
 }
 

@@ -7,11 +7,13 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/extensions"
 	"go.uber.org/zap"
 
+	"railyard/admin"
 	"railyard/endpoint"
 	"railyard/rail"
 	"railyard/rma"
@@ -53,6 +55,8 @@ type Node struct {
 	swept   atomic.Uint64 // of endpoint.Manager.RoutesDropped: up to where they are not in peers any more
 	targets *cache[string, *actor.PID]
 	senders *cache[string, *actor.PID]
+	page    *admin.Server // nil: none
+	books   books
 	inflows sync.Map      // *inflow by *endpoint.Endpoint
 	looking atomic.Bool   // a goroutine looks at them
 	ended   chan struct{} // closed when the network side has ended
@@ -109,6 +113,9 @@ func Start(system *actor.ActorSystem, cfg Config) (*Node, error) {
 		n.cancel()
 		return nil, err
 	}
+	if err := n.show(); err != nil {
+		return nil, errors.Join(err, n.abandon())
+	}
 	system.Extensions.Register(n)
 	n.log.Info("node started", zap.String("address", n.address), zap.String("name", cfg.Name))
 	return n, nil
@@ -125,6 +132,7 @@ func newNode(system *actor.ActorSystem, cfg Config) *Node {
 	n.watched = watched{node: n, by: make(map[string]map[watchedPair]*endpoint.Endpoint)}
 	n.futures = futures{node: n, waiting: make(map[string]waiting), sweepAt: minSweep}
 	n.guard = newGuard(&n.cfg)
+	n.books = books{began: time.Now(), live: make(map[*endpoint.Endpoint]struct{})}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
@@ -309,6 +317,9 @@ func (n *Node) shutdown(ctx context.Context) error {
 	n.workMu.Unlock()
 	close(n.ended)
 	n.work.Wait()
+	if n.page != nil {
+		err = errors.Join(err, n.page.Close())
+	}
 	n.events.Close()
 	n.log.Info("node stopped", zap.String("address", n.address), zap.Error(err))
 	return errors.Join(err, n.memory.close(err == nil))

@@ -1,10 +1,11 @@
-// Package metrics turns the events of a node into Prometheus metrics. Who does not import it has nothing of it in the program's
-// node; who does gives it the node's events and a registry:
+// Package metrics turns a node into Prometheus metrics: Watch counts its events, Collector reads what it is at each scrape. The admin page
+// (Config.Admin of package actors) serves both; who has a registry gives them to that:
 //
 //	m, err := metrics.Watch(node.Events(), prometheus.DefaultRegisterer)
 //	defer m.Close()
+//	err = prometheus.Register(metrics.Collector(node.Snapshot))
 //
-// What is there, all with the label "local", the device of this node:
+// What Watch gives, all with the label "local", the device of this node:
 //
 //	railyard_failover_gap_seconds      how long what a lost rail carried stood still: from the last byte heard on it until other
 //	                                   rails could carry the rest
@@ -21,5 +22,7 @@
 //   - memory is bounded by the rails that there are: what is remembered of a peer goes with its EndpointDown, and of all
 //     peers where events were missed.
 //
-// Start reading at Watch.
+// What Collector gives is listed in docs/operations.md and collector.go.
+//
+// Start reading at Watch and Collector.
 package metrics
