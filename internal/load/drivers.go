@@ -42,9 +42,13 @@ func nap(ctx context.Context, d time.Duration) bool {
 func (s *Side) send(ctx context.Context, pair int) {
 	rng := rand.New(rand.NewPCG(s.config.Seed, uint64(pair)))
 	source, target := s.own(fmt.Sprintf("source-%d", pair)), s.other(fmt.Sprintf("sink-%d", pair))
-	began, sent := s.config.Now(), uint64(0)
+	began, sent, base := s.config.Now(), uint64(0), uint64(0)
+	rate := s.Pace().Messages
 	for nap(ctx, beatEvery) {
-		wanted := uint64((s.config.Now() - began).Seconds() * s.config.MessageRate)
+		if now := s.Pace().Messages; now != rate {
+			began, base, rate = s.config.Now(), sent, now
+		}
+		wanted := base + uint64((s.config.Now()-began).Seconds()*rate)
 		for range min(wanted-min(sent, wanted), burst) {
 			sent++
 			m := &Numbered{Pair: uint32(pair), Sequence: sent, Padding: padding(rng)}
@@ -57,7 +61,7 @@ func (s *Side) send(ctx context.Context, pair int) {
 		}
 		// What could not be sent for a while is not made up for all at once.
 		if wanted > sent {
-			began += time.Duration(float64(wanted-sent) / s.config.MessageRate * float64(time.Second))
+			began += time.Duration(float64(wanted-sent) / rate * float64(time.Second))
 		}
 	}
 }
@@ -106,8 +110,11 @@ func (s *Side) put(ctx context.Context, number int) {
 		rng: rand.New(rand.NewPCG(s.config.Seed, uint64(1000+number))),
 		buf: make([]byte, s.config.MaxPut), next: s.config.Now(),
 	}
-	pace := float64(s.config.Putters) / s.config.PutRate * float64(time.Second)
 	for {
+		perByte, ok := s.interval(ctx)
+		if !ok {
+			return
+		}
 		now := s.config.Now()
 		if !nap(ctx, p.next-now) {
 			return
@@ -118,7 +125,7 @@ func (s *Side) put(ctx context.Context, number int) {
 			return
 		}
 		// A stall is not made up for all at once.
-		p.next = max(p.next, now-100*time.Millisecond) + time.Duration(float64(size)*pace)
+		p.next = max(p.next, now-100*time.Millisecond) + time.Duration(float64(size)*perByte)
 		p.one(p.buf[:size], place, fate)
 	}
 }

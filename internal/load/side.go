@@ -97,6 +97,7 @@ type Side struct {
 	layout   *Layout
 	pending  map[uint64]Place // puts whose end the target does not know yet
 	lastPut  uint64
+	pace     Pace
 	quiet    bool
 	holes    uint64            // numbers that have not come though later ones have
 	sent     []uint64          // by pair, the last number
@@ -111,7 +112,7 @@ func NewSide(system *actor.ActorSystem, memory Memory, config Config) (*Side, er
 		return nil, err
 	}
 	s := &Side{
-		config: config, system: system,
+		config: config, system: system, pace: Pace{config.MessageRate, config.PutRate},
 		layout:  NewLayout(config.Slots, uint64(config.SlotSize-Scratch)),
 		pending: map[uint64]Place{}, sent: make([]uint64, config.Pairs), reported: make([]map[uint64]bool, config.Pairs),
 	}
@@ -214,6 +215,7 @@ func (s *Side) Close() {
 type Report struct {
 	Counters Counters `json:"counters"`
 	Pending  int      `json:"pending"` // puts whose end is not yet known to both
+	Holes    uint64   `json:"holes"`   // messages that have not come though later ones of their pair have
 	Worst    Span     `json:"worst"`   // standstill in the time asked for
 	Notes    []string `json:"notes"`   // what went wrong, the first few
 }
@@ -223,7 +225,7 @@ func (s *Side) Report(from, to time.Duration) Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Report{
-		Counters: s.counters, Pending: len(s.pending), Notes: append([]string(nil), s.notes...),
+		Counters: s.counters, Pending: len(s.pending), Holes: s.holes, Notes: append([]string(nil), s.notes...),
 		Worst: s.gaps.Worst(from, to, s.config.Now()),
 	}
 }

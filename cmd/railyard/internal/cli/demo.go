@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"railyard/admin"
 	"railyard/cmd/railyard/internal/demo"
 	"railyard/cmd/railyard/internal/sabotage"
 	"railyard/cmd/railyard/internal/script"
@@ -31,7 +32,8 @@ type failoverFlags struct {
 	rails, pairs     int
 	script, sabotage string
 	seed             uint64
-	json             bool
+	json, page       bool
+	listen           string
 }
 
 func failoverCommand(s streams, do works) *cobra.Command {
@@ -39,23 +41,36 @@ func failoverCommand(s streams, do works) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "failover",
 		Short: "Pull the cables of two nodes under load, and see what becomes of the load",
-		Long: "Two node processes, a load of numbered messages and checksummed puts between them, and virtual cables\n" +
-			"that a script cuts and heals. The load checks itself; the exit code says whether every promise was kept.",
+		Long: "Two node processes, a load of numbered messages and checksummed puts between them, and virtual cables.\n" +
+			"On a terminal a page shows it all, and takes cuts and heals: Ctrl-C ends it. Otherwise, or with --script,\n" +
+			"a script does. The load checks itself; the exit code says whether every promise was kept.",
+		Example: "  railyard demo failover                    # a page on loopback; its address is printed\n" +
+			"  railyard demo failover --script default   # every kind of cut, about 40 s\n" +
+			"  railyard demo failover --script FILE --json",
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			scripted := cmd.Flags().Changed("script") || f.json || f.sabotage != ""
+			if f.page && scripted {
+				return usagef("%s: --page is for cutting by hand, without --script, --json and --sabotage", cmd.CommandPath())
+			}
 			o, err := f.options(s, do.readScript)
 			if err != nil {
 				return fmt.Errorf("%s: %w", cmd.CommandPath(), err)
 			}
+			if f.page || !scripted && width(s.out) > 0 {
+				o.Page, o.Browse = f.listen, do.browse
+			}
 			_, err = do.failover(cmd.Context(), o)
-			if cmd.Context().Err() != nil {
+			if cmd.Context().Err() != nil && o.Page == "" {
 				return errInterrupted
 			}
 			return err
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.script, "script", "default", "`FILE` with the cuts to make; default: every kind of cut, about 40 s")
+	flags.StringVar(&f.script, "script", "default", "`FILE` with the cuts to make, or default: every kind of cut, about 40 s")
+	flags.BoolVar(&f.page, "page", false, "show the run on a page, and cut there instead of by a script (as on a terminal)")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:0", "`ADDRESS` of the page, on loopback; port 0: a free one")
 	flags.BoolVar(&f.json, "json", false, "print an object for each cut and one for the whole run")
 	flags.StringVar(&f.sabotage, "sabotage", "",
 		"break a promise on purpose, to see the checker fail: drop, double, reorder or late-write")
@@ -78,7 +93,10 @@ func (f *failoverFlags) options(s streams, read func(path string) (string, error
 	if o.Pairs < demo.MinPairs || o.Pairs > demo.MaxPairs {
 		return o, usagef("--pairs %d: %d to %d are possible", o.Pairs, demo.MinPairs, demo.MaxPairs)
 	}
-	var err error
+	err := admin.Validate(f.listen, "")
+	if err != nil {
+		return o, usagef("--listen: %w", err)
+	}
 	if o.Sabotage, err = sabotage.Parse(f.sabotage); err != nil {
 		return o, usagef("--sabotage: %w", err)
 	}

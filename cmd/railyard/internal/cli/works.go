@@ -14,6 +14,7 @@ type works struct {
 	look       func() (info.Report, error)
 	readScript func(path string) (string, error)
 	failover   func(context.Context, demo.Options) (demo.Summary, error)
+	browse     func(url string)
 	demoHalf   func(context.Context, io.Reader, io.Writer) error
 	measure    func(context.Context, perf.Options) (perf.Result, error)
 	serve      func(context.Context, perf.ServeOptions) error
@@ -21,6 +22,6 @@ type works struct {
 }
 
 func realWorks() works {
-	return works{look: info.Look, readScript: readScript, failover: demo.Run, demoHalf: demo.Serve,
+	return works{look: info.Look, readScript: readScript, failover: demo.Run, browse: browse, demoHalf: demo.Serve,
 		measure: perf.Run, serve: perf.Serve, perfHalf: perf.ServeSecond}
 }

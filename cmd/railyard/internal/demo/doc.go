@@ -17,5 +17,8 @@
 //     script's end.
 //   - The verdict is taken when both sides have come to rest.
 //
+// With a page (live.go, panel.js) nobody plays a script: presses on the page become the script's commands, one at a time, until the
+// run is stopped, which is then its orderly end.
+//
 // Start reading at Run, then half.go (what each process runs), stage.go (the script), record.go (what is printed of a cut).
 package demo

@@ -48,11 +48,14 @@ const (
 	cancelWait = 30 * time.Second
 )
 
+// wait is how long what goes to the other node may have to wait for a rail.
+func (s setup) wait() time.Duration { return max(cancelWait, s.Outage) }
+
 func (s setup) load() load.Config {
 	return load.Config{
 		Name: s.Name, OtherName: s.OtherName, Pairs: s.Pairs, Putters: putters, Slots: slotCount, SlotSize: slotSize,
 		MaxPut: maxPut, MessageRate: messageRate, PutRate: putRate, CancelShare: 0.02, RevokeShare: 0.01,
-		CancelWait: cancelWait, Watch: watch, Filler: s.Filler, Seed: s.Seed, Now: clock.Now,
+		CancelWait: s.wait(), Watch: watch, Filler: s.Filler, Seed: s.Seed, Now: clock.Now,
 	}
 }
 
@@ -87,7 +90,7 @@ const maxSigns = 4096
 // newHalf starts a node and its actors; nothing is sent before start.
 func newHalf(s setup) (*half, error) {
 	config := actors.Config{
-		Name: s.Name, Secret: s.Secret, OutageLimit: s.Outage, CancelWait: cancelWait, SendWait: cancelWait,
+		Name: s.Name, Secret: s.Secret, OutageLimit: s.Outage, CancelWait: s.wait(), SendWait: s.wait(),
 	}
 	for _, r := range s.Rails {
 		var options []rail.BindingOption

@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"railyard/internal/child"
+	"railyard/internal/load"
 )
 
 // What the parent may ask the second process for. One request a line, one answer a line, in order.
 const (
 	doStart  = "start"  // connect to Address and start the load
 	doReport = "report" // count; From and To bound the standstill and the signs
+	doPace   = "pace"   // send as fast as Pace says
 	doHalt   = "halt"   // stop sending
 	doFinish = "finish" // look at the memory a last time
 	doPart   = "part"   // the other node may go from now on
@@ -29,6 +31,7 @@ type request struct {
 	Address string        `json:"address,omitempty"`
 	From    time.Duration `json:"from,omitempty"`
 	To      time.Duration `json:"to,omitempty"`
+	Pace    load.Pace     `json:"pace,omitzero"`
 }
 
 type answer struct {
@@ -108,6 +111,8 @@ func (h *half) answer(ctx context.Context, r request) answer {
 		cancel()
 	case doReport:
 		a.Report = h.report(r.From, r.To)
+	case doPace:
+		h.side.SetPace(r.Pace)
 	case doHalt:
 		h.halt()
 	case doFinish:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,7 @@ type printer struct {
 
 	mu sync.Mutex
 	// Owner: mu.
+	banner []string // table: lines above it
 	log    []string // table: the latest lines
 	drawn  int      // table: lines on the screen
 	rows   []string // table: as last drawn
@@ -69,6 +71,21 @@ func (p *printer) line(text string) {
 		p.log = p.log[1:]
 	}
 	p.drawLocked()
+}
+
+// announce says where the page is, for as long as the run lasts.
+func (p *printer) announce(url string) {
+	text := []string{"The page is at " + url, "Ctrl-C stops the load, counts, and ends the demo."}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.table() {
+		p.banner = append(text, "")
+		p.drawLocked()
+		return
+	}
+	for _, line := range text {
+		fmt.Fprintln(p.screen.Out, line)
+	}
 }
 
 // record prints a complete cut.
@@ -206,7 +223,7 @@ func (p *printer) drawLocked() {
 	}
 	width := p.screen.Width() - 1
 	p.drawn = 0
-	for _, row := range append(append([]string(nil), p.rows...), p.log...) {
+	for _, row := range slices.Concat(p.banner, p.rows, p.log) {
 		b.WriteString(clip(row, width) + "\n")
 		p.drawn++
 	}
@@ -241,6 +258,7 @@ func (r *run) show(ctx context.Context) {
 			v.rails = append(v.rails, row)
 		}
 		r.printer.draw(v)
+		r.live.see(v.total, a.Holes+b.Report.Holes)
 		before, last = v, now
 	}
 }

@@ -30,8 +30,12 @@ type Options struct {
 	Sabotage sabotage.Kind
 	Second   []string // the arguments that make this program call Serve
 	JSON     bool
-	Screen   Screen
-	Err      io.Writer // for what the second process has to complain about
+	// Page is where a page shows the run and takes cuts and heals, host:port; then no script is played. Empty: none. Browse is
+	// told its URL.
+	Page   string
+	Browse func(url string)
+	Screen Screen
+	Err    io.Writer // for what the second process has to complain about
 }
 
 // Limits of Options.
@@ -75,6 +79,7 @@ type run struct {
 	stage    *stage
 	printer  *printer
 	began    time.Duration // the load
+	live     *live         // nil: a script is played
 
 	mu sync.Mutex
 	// Owner: mu.
@@ -85,6 +90,9 @@ type run struct {
 // errors say that the run did not come to its end.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	r := &run{options: o, book: newBook(o.Rails), printer: newPrinter(o.Screen, o.JSON)}
+	if o.Page != "" {
+		r.live = newLive()
+	}
 	r.summary = Summary{Rails: o.Rails, Pairs: o.Pairs, Seed: o.Seed, Broken: []string{}}
 	if o.Sabotage != sabotage.None {
 		r.summary.Sabotage = o.Sabotage.String()
@@ -116,6 +124,9 @@ func (r *run) open(ctx context.Context) error {
 	_, _ = rand.Read(secret) // it does not fail: the program would end
 	near := setup{Name: "a", OtherName: "b", Secret: secret, Pairs: r.options.Pairs, Seed: 2 * r.options.Seed,
 		Filler: r.options.Sabotage != sabotage.None, Outage: outageLimit}
+	if r.options.Page != "" {
+		near.Outage = pageOutage
+	}
 	far := near
 	far.Name, far.OtherName, far.Seed = "b", "a", near.Seed+1
 	err := r.second(ctx, &near, &far, freePorts)
@@ -229,8 +240,10 @@ func (r *run) perform(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { r.monitor(watching) })
 	beside.Go(func() { r.show(watching) })
-	err := r.stage.play(ctx, r.options.Steps)
-	if err == nil {
+	var err error
+	if r.options.Page != "" {
+		err = r.direct(ctx) // nil where it is stopped: that is how it ends
+	} else if err = r.stage.play(ctx, r.options.Steps); err == nil {
 		err = r.stage.restore(ctx)
 	}
 	if err == nil {
@@ -329,6 +342,7 @@ func (r *run) finish(c *cut) {
 	r.mu.Lock()
 	r.summary.add(record, c.late)
 	r.mu.Unlock()
+	r.live.add(record)
 	r.printer.record(record)
 }
 
