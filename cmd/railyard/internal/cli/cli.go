@@ -85,12 +85,17 @@ func rootCommand(s streams, do works) *cobra.Command {
 		Use:   "railyard",
 		Short: "See, measure and break networks of many rails",
 		Long: "railyard shows what network cards this host has for rails (info), measures puts, gets and messages\n" +
-			"over them (perf), and cuts virtual cables under a load that checks itself (demo failover).",
+			"over them (perf), shows a running node (top), and cuts virtual cables under a load that checks itself\n" +
+			"(demo failover).",
 		Args:              group,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Example: "  railyard demo failover            # pull cables on a page, and see nothing get lost\n" +
+			"  railyard info                     # what this host has for rails\n" +
+			"  railyard perf put-bw --rails 2    # two rails over loopback\n" +
+			"  railyard top 127.0.0.1:7480       # a running node, in the terminal",
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
@@ -98,7 +103,8 @@ func rootCommand(s streams, do works) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %w (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
 	})
-	root.AddCommand(infoCommand(s, do), perfCommand(s, do), demoCommand(s, do))
+	root.AddCommand(infoCommand(s, do), perfCommand(s, do), demoCommand(s, do), topCommand(s),
+		versionCommand(s), manCommand(s), completionCommand(s))
 	root.SetHelpCommand(helpCommand())
 	return root
 }

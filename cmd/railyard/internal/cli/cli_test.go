@@ -3,8 +3,11 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +60,7 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 		"help demo fly":                          `no help about "demo fly"`,
 		"__complete":                             "requires at least",
 		"demo \x1bfly":                           "there is no",
-		"fly":                                    `no "fly"; there are demo, info, perf`,
+		"fly":                                    `no "fly"; there are completion, demo, info, man, perf, top, version`,
 		"info --fast":                            "unknown flag",
 		"info eth0":                              `"eth0" is one`,
 		"perf fly":                               `no test "fly"; there are put-bw, put-lat`,
@@ -96,6 +99,20 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 		"demo failover --script " + huge:         "longer than",
 		"demo failover --script " + os.TempDir(): "cannot be read",
 		"demo failover --json=maybe":             `"maybe"`,
+		"top":                                    "one address",
+		"top a b":                                "one address",
+		"top nowhere --once":                     `"http://nowhere" is none`,
+		"top 127.0.0.1:1":                        "needs a terminal",
+		"top 127.0.0.1:1 --json":                 "goes with --once",
+		"top 127.0.0.1:1 --token-file nowhere":   "nowhere",
+		"completion tcsh":                        `no completion for "tcsh"`,
+		"completion":                             "name a shell",
+		"version now":                            `"now" is one`,
+		"man page":                               `"page" is one`,
+		"demo failover --page --json":            "--page is for cutting by hand",
+		"demo failover --page --script default":  "--page is for cutting by hand",
+		"demo failover --listen 0.0.0.0:0":       "needs a token",
+		"demo failover --listen here":            `it is "here"`,
 	} {
 		code, out, errOut := tool(t.Context(), strings.Fields(line)...)
 		assert.Equal(t, codeUsage, code, line)
@@ -108,13 +125,65 @@ func TestWrongUsageIsOneLineAndCode2(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	for _, line := range []string{"", "--help", "demo", "demo --help", "demo failover --help", "help demo", "help demo failover", "help",
-		"info --help", "perf", "perf --help", "perf serve --help"} {
+		"info --help", "perf", "perf --help", "perf serve --help", "top --help", "version --help", "man --help", "completion --help"} {
 		code, out, errOut := tool(t.Context(), strings.Fields(line)...)
 		assert.Equal(t, codeWell, code, line)
 		assert.Contains(t, out, "Usage:", line)
 		assert.Empty(t, errOut, line)
 		assert.NotContains(t, out, "second-process", "what is hidden stays so")
 	}
+}
+
+func TestTheManualHasEveryCommandAndFlag(t *testing.T) {
+	code, page, errOut := tool(t.Context(), "man")
+	require.Equal(t, codeWell, code, errOut)
+	for _, part := range []string{".TH RAILYARD 1", ".SS railyard demo failover", `\-\-script FILE`, ".SS railyard top ADDRESS", ".SH EXIT STATUS"} {
+		assert.Contains(t, page, part)
+	}
+	assert.NotContains(t, page, "second", "what is hidden stays so")
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, ".") {
+			assert.Regexp(t, `^\.(TH|SH|SS|TP|B|PP|nf|fi)\b`, line, "no word of ours is taken for a command")
+		}
+	}
+}
+
+func TestVersionAndCompletion(t *testing.T) {
+	code, out, _ := tool(t.Context(), "version")
+	assert.Equal(t, codeWell, code)
+	assert.True(t, strings.HasPrefix(out, "railyard "), out)
+	code, out, _ = tool(t.Context(), "version", "--json")
+	assert.Equal(t, codeWell, code)
+	var build map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &build))
+	assert.NotEmpty(t, build["go"])
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, out, errOut := tool(t.Context(), "completion", shell)
+		assert.Equal(t, codeWell, code, errOut)
+		assert.Contains(t, out, "__complete", shell)
+	}
+	code, out, _ = tool(t.Context(), "__complete", "demo", "failover", "--scr")
+	assert.Equal(t, codeWell, code)
+	assert.Contains(t, out, "--script")
+}
+
+func TestTopForScripts(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer right" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprintln(w, `{"name":"north"}`)
+	}))
+	defer node.Close()
+	code, _, errOut := tool(t.Context(), "top", node.URL, "--once", "--json")
+	assert.Equal(t, codeFailed, code)
+	assert.Contains(t, errOut, "RAILYARD_TOKEN")
+	path := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(path, []byte("right\n"), 0o600))
+	code, out, errOut := tool(t.Context(), "top", node.URL, "--once", "--json", "--token-file", path)
+	assert.Equal(t, codeWell, code, errOut)
+	assert.Equal(t, "{\"name\":\"north\"}\n", out)
 }
 
 func TestErrorsOfSeveralLinesBecomeOne(t *testing.T) {

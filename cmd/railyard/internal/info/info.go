@@ -5,6 +5,8 @@ package info
 
 import (
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 
 	"railyard/rail"
@@ -20,6 +22,8 @@ type Report struct {
 	// RDMA are the ports of RDMA devices, and NoVerbs says why none can carry a rail; empty: one may.
 	RDMA    []Port `json:"rdma_ports"`
 	NoVerbs string `json:"no_verbs"`
+	// Limits are settings of this host that bound rails; a hint says where one is too low.
+	Limits []Limit `json:"limits"`
 }
 
 // Device is one card.
@@ -29,6 +33,8 @@ type Device struct {
 	Driver    string   `json:"driver"`
 	Up        bool     `json:"up"`
 	SpeedBits uint64   `json:"speed_bits_per_s"` // 0: the card does not say
+	MTU       int      `json:"mtu"`              // bytes; 0: unknown
+	NUMA      int      `json:"numa_node"`        // -1: none, or unknown
 	Addresses []string `json:"addresses"`
 	RDMA      string   `json:"rdma"`
 	Used      bool     `json:"used"`
@@ -41,15 +47,25 @@ func Look() (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("looking for network cards: %w", err)
 	}
-	return New(devices, lookRDMA()), nil
+	r := New(devices, lookRDMA())
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		d.NUMA = numaOf(d.Name)
+		if card, err := net.InterfaceByName(d.Name); err == nil { // it may have gone meanwhile
+			d.MTU = card.MTU
+		}
+	}
+	r.Limits = limits(look())
+	return r, nil
 }
 
 // New makes the report of devices.
 func New(devices []rail.Device, rdma RDMA) Report {
-	r := Report{Devices: []Device{}, Rails: []string{}, Notes: []string{}, RDMA: rdma.ports(), NoVerbs: rdma.missing()}
+	r := Report{Devices: []Device{}, Rails: []string{}, Notes: []string{}, Limits: []Limit{},
+		RDMA: rdma.ports(), NoVerbs: rdma.missing()}
 	for _, d := range devices {
 		row := Device{Name: d.Name, Kind: d.Kind, Driver: d.Driver, Up: d.Up, SpeedBits: d.Speed, Addresses: []string{},
-			RDMA: d.RDMA, Why: d.Why}
+			RDMA: d.RDMA, Why: d.Why, NUMA: -1}
 		for _, a := range d.Addresses {
 			row.Addresses = append(row.Addresses, a.String())
 		}
@@ -95,9 +111,10 @@ const (
 // Text gives the report as lines of at most so many columns.
 func (r Report) Text(width int) string {
 	width = min(max(width, narrowest), widest)
-	rows := [][]string{{"card", "state", "speed", "rdma", "rail"}}
+	rows := [][]string{{"card", "state", "speed", "mtu", "numa", "rdma", "rail"}}
 	for _, d := range r.Devices {
-		rows = append(rows, []string{d.Name, state(d), speed(d.SpeedBits), orDash(d.RDMA), yesNo(d.Used)})
+		rows = append(rows, []string{d.Name, state(d), speed(d.SpeedBits), number(d.MTU > 0, d.MTU), number(d.NUMA >= 0, d.NUMA),
+			orDash(d.RDMA), yesNo(d.Used)})
 	}
 	lines := align(rows)
 	var b strings.Builder
@@ -115,6 +132,7 @@ func (r Report) Text(width int) string {
 		plain(n)
 	}
 	r.rdmaText(&b, width)
+	r.limitLines(&b, width)
 	return b.String()
 }
 
@@ -178,6 +196,14 @@ func speed(bits uint64) string {
 		return fmt.Sprintf("%g Gbit/s", float64(bits)/1e9)
 	}
 	return fmt.Sprintf("%g Mbit/s", float64(bits)/1e6)
+}
+
+// number is a dash where it is not known.
+func number(known bool, n int) string {
+	if !known {
+		return "-"
+	}
+	return strconv.Itoa(n)
 }
 
 func orDash(s string) string {

@@ -122,5 +122,36 @@ func TestThisHost(t *testing.T) {
 	r, err := Look()
 	require.NoError(t, err)
 	assert.NotEmpty(t, r.Devices, "loopback at least")
+	assert.NotEmpty(t, r.Limits)
+	for _, d := range r.Devices {
+		assert.NotZero(t, d.MTU, d.Name)
+	}
 	assert.NotEmpty(t, r.Text(80))
+}
+
+func TestLimitsThatAreTooLowComeWithAHint(t *testing.T) {
+	low := limits(facts{memlock: "8388608", files: "1024", receive: "4096 131072 1048576", send: "4096\t16384\t1048576", congestion: "bbr",
+		cpus: 2, nodes: 1})
+	hints := 0
+	for _, l := range low {
+		if l.Hint != "" {
+			hints++
+		}
+	}
+	assert.Equal(t, 5, hints, low)
+	for _, l := range limits(facts{memlock: unlimited, files: "65536", receive: "4096 131072 33554432", send: "4096 131072 33554432", congestion: "cubic"}) {
+		assert.Empty(t, l.Hint, l)
+	}
+	for _, l := range limits(facts{}) {
+		assert.Empty(t, l.Hint, "what is not known is not blamed: %v", l)
+	}
+	r := New(host, RDMA{})
+	r.Limits = low
+	text := r.Text(80)
+	assert.Contains(t, text, "locked memory")
+	assert.Contains(t, text, "8 MiB")
+	assert.Contains(t, text, "LimitNOFILE=65536")
+	for _, line := range strings.Split(text, "\n") {
+		assert.LessOrEqual(t, len(line), 80, "%q", line)
+	}
 }
