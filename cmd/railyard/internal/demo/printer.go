@@ -79,7 +79,7 @@ func (p *printer) announce(url string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.table() {
-		p.banner = append(text, "")
+		p.banner = []string{text[0], text[1], ""}
 		p.drawLocked()
 		return
 	}

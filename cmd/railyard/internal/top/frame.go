@@ -63,8 +63,9 @@ func (m *Memory) Frame(n *snapshot.Node) *Frame {
 			if was, ok := old[k]; ok {
 				l.out, l.in = f.rate(r.BytesOut, was.BytesOut), f.rate(r.BytesIn, was.BytesIn)
 			}
-			l.trend = append(m.trends[k], l.out+l.in)
-			l.trend = l.trend[max(0, len(l.trend)-trendLength):]
+			trend := m.trends[k]
+			trend = append(trend, l.out+l.in)
+			l.trend = trend[max(0, len(trend)-trendLength):]
 			trends[k] = l.trend
 			f.rails = append(f.rails, l)
 		}

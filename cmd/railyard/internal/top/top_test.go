@@ -22,7 +22,11 @@ import (
 	"railyard/snapshot"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Bubbletea closes what its reader of keys waits for while it waits, so that this one may stay until the process ends.
+func TestMain(m *testing.M) {
+	const reader = "github.com/charmbracelet/ultraviolet.(*TerminalReader)."
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(reader+"StreamEvents"), goleak.IgnoreAnyFunction(reader+"sendBytes"))
+}
 
 var rewrite = flag.Bool("rewrite", false, "write the golden screens anew")
 
