@@ -14,7 +14,7 @@ function scaled(n, unit) {
 
 export const bytes = n => scaled(n, 'B');
 export const rate = n => scaled(n, 'B/s');
-export const perSecond = n => scaled(n, '').trim() + ' /s';
+export const perSecond = n => scaled(n, '/s');
 export const count = n => Number(n).toLocaleString('en');
 
 // micros writes a time that is given in microseconds.

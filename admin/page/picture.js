@@ -112,9 +112,9 @@ export class Picture {
     const d = `M${at.x1} ${at.y}H${at.x2}`;
     set(b.line, {d, 'stroke-width': (2.5 + 5 * Math.sqrt(total / at.fastest)).toFixed(1)});
     set(b.flow, {d, visibility: flows ? 'visible' : 'hidden'});
-    const text = at.narrow ? `${r.rail}  ${r.state === 'up' ? rate(total) : r.state}`
-      : `rail ${r.rail}   ${r.state === 'up' ? rate(total) : r.state}   ${micros(r.round_trip_us)}`;
-    const middle = (at.x1 + at.x2) / 2, half = text.length * 3.5 + 18;
+    const text = at.narrow ? `${r.rail} · ${r.state === 'up' ? rate(total) : r.state}`
+      : `rail ${r.rail} · ${r.state === 'up' ? rate(total) : r.state} · ${micros(r.round_trip_us)}`;
+    const middle = (at.x1 + at.x2) / 2, half = text.length * 3.3 + 16;
     set(b.plate, {x: middle - half, y: at.y - 11, width: 2 * half, height: 22});
     set(b.mark, {x: middle - half + 10, y: at.y + 5});
     say(b.mark, marks[r.state] ?? '');
