@@ -40,6 +40,9 @@ func manualOf(b *strings.Builder, c *cobra.Command) {
 		return
 	}
 	fmt.Fprintf(b, ".SS %s\n%s\n", roff(c.UseLine()), roff(paragraph(c)))
+	if help := c.Flags().Lookup("help"); help != nil { // cobra has made it for the command that runs
+		help.Hidden = true
+	}
 	if flags := strings.TrimRight(c.LocalFlags().FlagUsages(), "\n"); flags != "" {
 		fmt.Fprintf(b, ".PP\n.nf\n%s\n.fi\n", roff(flags))
 	}
