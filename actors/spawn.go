@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
@@ -264,11 +265,14 @@ func (n *Node) stopActivator(ctx context.Context) error {
 		n.system.Root.Stop(future.PID())
 		return nil
 	}
-	defer context.AfterFunc(ctx, func() { n.system.Root.Send(future.PID(), asked{}) })()
+	var late atomic.Bool
+	defer context.AfterFunc(ctx, func() {
+		late.Store(true)
+		n.system.Root.Stop(future.PID())
+	})()
 	process.SendSystemMessage(n.activator, &actor.Watch{Watcher: future.PID()})
 	n.system.Root.Send(n.activator, &endSpawned{})
-	answer, err := future.Result()
-	if _, ended := answer.(asked); !ended || err != nil {
+	if err := future.Wait(); err != nil || !late.Load() {
 		return err
 	}
 	n.system.Root.Stop(n.activator)

@@ -32,7 +32,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	m := &model{ctx: ctx, node: o.Node, screen: Screen{Width: 80, Height: 24, Color: o.Color}}
 	m.frame = m.memory.Frame(first)
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()).Run()
+	program := tea.NewProgram(m, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	// Quit waits for the reader of keys, which the end of a context given to the program does not.
+	defer context.AfterFunc(ctx, program.Quit)()
+	_, err = program.Run()
 	if err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("the terminal does not do: %w", err)
 	}

@@ -22,11 +22,7 @@ import (
 	"railyard/snapshot"
 )
 
-// Bubbletea closes what its reader of keys waits for while it waits, so that this one may stay until the process ends.
-func TestMain(m *testing.M) {
-	const reader = "github.com/charmbracelet/ultraviolet.(*TerminalReader)."
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(reader+"StreamEvents"), goleak.IgnoreAnyFunction(reader+"sendBytes"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var rewrite = flag.Bool("rewrite", false, "write the golden screens anew")
 
