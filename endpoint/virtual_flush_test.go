@@ -68,10 +68,13 @@ func TestAFencedPutWaitsForMessages(t *testing.T) {
 		}
 		region := bd.b.register(t, 1, rma.RemoteWrite)
 		post(t, bd.a.Route(bd.b.Address()), "t", 3)
-		put := bd.ab.StartPut(region.Key(), 0, []byte{1}, rma.Fence())
-		pass(15 * time.Millisecond)
+		start := time.Now()
+		require.NoError(t, bd.ab.StartPut(region.Key(), 0, []byte{1}, rma.Fence()).Wait(t.Context()))
 		require.EqualValues(t, 3, bd.b.arrived("t"))
-		require.Zero(t, region.Bytes()[0], "its acknowledgement is still under way")
-		require.NoError(t, put.Wait(t.Context()))
+		require.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond, "the messages there, their acknowledgement back, and only then the put")
+
+		start = time.Now()
+		require.NoError(t, bd.ab.StartPut(region.Key(), 0, []byte{2}).Wait(t.Context()))
+		require.Less(t, time.Since(start), 40*time.Millisecond, "without a fence")
 	})
 }
