@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
@@ -93,21 +92,47 @@ func (n *Node) spawnAt(ctx context.Context, address string, request *remote.Acto
 	return spawned(answer)
 }
 
-// asked ends a wait early.
-type asked struct{}
+// reply takes the first message that it is sent. It stands in for a protoactor future where a context bounds the wait: such a future,
+// ended from outside while its answer comes, is written by both.
+type reply chan any
+
+var _ actor.Process = reply(nil)
+
+// SendUserMessage implements actor.Process.
+func (r reply) SendUserMessage(_ *actor.PID, message any) {
+	_, m, _ := actor.UnwrapEnvelope(message)
+	select {
+	case r <- m:
+	default:
+	}
+}
+
+// SendSystemMessage implements actor.Process.
+func (r reply) SendSystemMessage(pid *actor.PID, message any) { r.SendUserMessage(pid, message) }
+
+// Stop implements actor.Process: there is nothing to end.
+func (reply) Stop(*actor.PID) {}
+
+// await has a reply sent to, and waits for that until ctx ends. The reply has a future's name, so that it learns of a peer's end.
+func (n *Node) await(ctx context.Context, send func(self *actor.PID)) (any, error) {
+	r := make(reply, 1)
+	self, _ := n.system.ProcessRegistry.Add(r, "future"+n.system.ProcessRegistry.NextId()) // ids are not given twice
+	defer n.system.ProcessRegistry.Remove(self)
+	send(self)
+	select {
+	case m := <-r:
+		if _, dead := m.(*actor.DeadLetterResponse); dead {
+			return nil, actor.ErrDeadLetter
+		}
+		return m, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // ask is a request that waits until ctx ends.
 func (n *Node) ask(ctx context.Context, pid *actor.PID, message any) (any, error) {
-	future := n.system.Root.RequestFuture(pid, message, -1)
-	defer context.AfterFunc(ctx, func() { n.system.Root.Send(future.PID(), asked{}) })()
-	answer, err := future.Result()
-	if err != nil {
-		return nil, err
-	}
-	if _, ended := answer.(asked); ended {
-		return nil, ctx.Err()
-	}
-	return answer, nil
+	return n.await(ctx, func(self *actor.PID) { n.system.Root.RequestWithCustomSender(pid, message, self) })
 }
 
 // spawned reads the activator's answer.
@@ -259,22 +284,17 @@ func trySpawn(ctx actor.Context, props *actor.Props, name string) (pid *actor.PI
 // stopActivator ends the actors that were spawned for peers, when they have processed what they have. The error says that
 // ctx ended first; they are told to stop all the same.
 func (n *Node) stopActivator(ctx context.Context) error {
-	future := actor.NewFuture(n.system, -1)
 	process, ok := n.system.ProcessRegistry.GetLocal(activatorID)
 	if !ok {
-		n.system.Root.Stop(future.PID())
 		return nil
 	}
-	var late atomic.Bool
-	defer context.AfterFunc(ctx, func() {
-		late.Store(true)
-		n.system.Root.Stop(future.PID())
-	})()
-	process.SendSystemMessage(n.activator, &actor.Watch{Watcher: future.PID()})
-	n.system.Root.Send(n.activator, &endSpawned{})
-	if err := future.Wait(); err != nil || !late.Load() {
-		return err
+	_, err := n.await(ctx, func(self *actor.PID) {
+		process.SendSystemMessage(n.activator, &actor.Watch{Watcher: self})
+		n.system.Root.Send(n.activator, &endSpawned{})
+	})
+	if err == nil {
+		return nil
 	}
 	n.system.Root.Stop(n.activator)
-	return fmt.Errorf("actors that were spawned for peers are still at work: %w", ctx.Err())
+	return fmt.Errorf("actors that were spawned for peers are still at work: %w", err)
 }

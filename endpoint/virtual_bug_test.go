@@ -276,20 +276,7 @@ func bugEnds(t *testing.T, bd *bed, dialer, told bool, bug func(e *Endpoint, c *
 	if now := broken.Stats(); now.MessagesSent < before.MessagesSent {
 		require.Zero(t, now, "counters went back")
 	}
-	for _, p := range []*peer{bd.a, bd.b} {
-		require.Len(t, p.downCauses(), 1)
-		require.Len(t, p.events.of(rail.EndpointDown), 1)
-		p.lives(t)
-	}
-	bd.heal()
-	bd.connect()
-	require.NotSame(t, ab, bd.ab)
-	next, other := newChores(t, bd.a), newChores(t, bd.b)
-	next.add(bd.ab, bd.b, 3)
-	other.add(bd.back(), bd.a, 3)
-	pass(5 * time.Second)
-	next.well()
-	other.well()
+	bd.nextEpoch(t, ab)
 	require.Len(t, node.downCauses(), 1, "the new epoch lives")
 }
 

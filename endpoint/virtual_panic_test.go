@@ -172,20 +172,7 @@ func epochEnds(t *testing.T, bd *bed, m *mine) {
 			}
 		}
 	}
-	for _, p := range []*peer{bd.a, bd.b} {
-		require.Len(t, p.downCauses(), 1)
-		require.Len(t, p.events.of(rail.EndpointDown), 1)
-		p.lives(t)
-	}
-	bd.heal()
-	bd.connect()
-	require.NotSame(t, ab, bd.ab)
-	next, other := newChores(t, bd.a), newChores(t, bd.b)
-	next.add(bd.ab, bd.b, 3)
-	other.add(bd.back(), bd.a, 3)
-	pass(5 * time.Second)
-	next.well()
-	other.well()
+	bd.nextEpoch(t, ab)
 	require.Len(t, bd.a.downCauses(), 1, "the new epoch lives")
 }
 
@@ -386,4 +373,23 @@ func generationEnds(t *testing.T, call string, dialer bool) {
 		}
 	}
 	require.True(t, bugs == 1 || bugs == 0 && overtaken == 1, "%v", at.crashes())
+}
+
+// nextEpoch sees that an epoch has ended, once at either end, and that work goes well in another one.
+func (bd *bed) nextEpoch(t *testing.T, ended *Endpoint) {
+	t.Helper()
+	for _, p := range []*peer{bd.a, bd.b} {
+		require.Len(t, p.downCauses(), 1)
+		require.Len(t, p.events.of(rail.EndpointDown), 1)
+		p.lives(t)
+	}
+	bd.heal()
+	bd.connect()
+	require.NotSame(t, ended, bd.ab)
+	next, other := newChores(t, bd.a), newChores(t, bd.b)
+	next.add(bd.ab, bd.b, 3)
+	other.add(bd.back(), bd.a, 3)
+	pass(5 * time.Second)
+	next.well()
+	other.well()
 }
