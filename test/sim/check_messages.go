@@ -21,6 +21,7 @@ type messageCheck struct {
 type targetCheck struct {
 	sent, delivered uint64
 	expect          []sentMessage // sent and not delivered
+	large           uint64        // the newest large one that was delivered; 0: none
 }
 
 // sentMessage is what must arrive.
@@ -87,10 +88,12 @@ func (m *messageCheck) before(order uint64) string {
 }
 
 // overCheck: when both ends are over, each message has arrived or was given up. One behind a large message that did not
-// become whole is at the receiver, who cannot deliver it in its order.
+// become whole is at the receiver, who cannot deliver it in its order; one behind a large message that was delivered and given up
+// was held there when the receiver ended before it had delivered all that it held: until then it does not acknowledge the large one.
 func (m *messageCheck) overCheck() {
 	for _, name := range m.names {
-		held := false
+		large := m.targets[name].large
+		held := large != 0 && m.lost[large]
 		for _, x := range m.targets[name].expect {
 			held = held || m.lost[x.id] && x.size > wire.MaxInline
 			if !m.lost[x.id] && !held {
@@ -128,6 +131,9 @@ func (m *messageCheck) delivered(d *session.Delivery) {
 	}
 	t.expect = t.expect[1:]
 	t.delivered++
+	if x.size > wire.MaxInline {
+		t.large = x.id
+	}
 	m.open--
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"railyard/endpoint/session"
 	"railyard/rma"
+	"railyard/wire"
 )
 
 // quietWorld is two nodes and one rail on which nothing goes wrong.
@@ -58,6 +59,29 @@ func TestMessageCheckerSees(t *testing.T) {
 	require.Empty(t, broke(deliver(2, 2, 100)))
 	require.Empty(t, broke(deliver(3, 3, 100)))
 	require.Contains(t, broke(deliver(3, 3, 100)), "never sent", "the last one twice")
+}
+
+func TestMessageCheckerAtTheEnd(t *testing.T) {
+	_, a, _ := quietWorld(t)
+	out, large := a.app.outbox, wire.MaxInline+1
+	over := func() string { return broke(out.overCheck) }
+	arrive := func(id, seq uint64, size int) {
+		require.Empty(t, broke(func() {
+			out.delivered(&session.Delivery{Target: a.s.Intern("t"), Type: a.s.Intern("k"), Payload: messageBytes(id, seq, size)})
+		}))
+	}
+	for i, size := range []int{large, 100, large, 100} {
+		out.sent("t", sentMessage{id: uint64(i + 1), seq: uint64(i + 1), size: size, kind: "k"})
+	}
+	arrive(1, 1, large)
+	require.Contains(t, over(), "message 2 to t has neither arrived")
+	out.lost[1] = true
+	require.Empty(t, over(), "its receiver was still at the large one before it")
+	out.lost[1] = false
+	arrive(2, 2, 100)
+	require.Contains(t, over(), "message 3 to t has neither arrived")
+	out.lost[3] = true
+	require.Empty(t, over(), "it is behind a large one that never became whole")
 }
 
 func TestMemoryCheckerSees(t *testing.T) {
