@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"railyard/bench/internal/cell"
+	"railyard/bench/internal/pinger"
 )
 
 // largest is the size of a gRPC message, which is a batch of messages.
@@ -103,7 +103,7 @@ func drive(s cell.Setup) (func() error, error) {
 	message := &wrapperspb.BytesValue{Value: make([]byte, s.Spec.Size)}
 	switch s.Spec.Load {
 	case cell.Ping:
-		p := &pinger{tally: s.Tally, counter: s.Tally.Counter(s.Spec.Size), to: actor.NewPID(s.Peer.Address, "echo"), message: message}
+		p := &pinger.Pinger{Tally: s.Tally, Counter: s.Tally.Counter(s.Spec.Size), To: actor.NewPID(s.Peer.Address, "echo"), Message: message}
 		return func() error {
 			system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return p }))
 			return nil
@@ -132,26 +132,4 @@ func send(system *actor.ActorSystem, to *actor.PID, message *wrapperspb.BytesVal
 		credits.Take()
 		system.Root.RequestWithCustomSender(to, message, self)
 	}
-}
-
-// pinger is an actor that sends its message again when it has come back.
-type pinger struct {
-	tally   *cell.Tally
-	counter *cell.Counter
-	to      *actor.PID
-	message *wrapperspb.BytesValue
-	began   time.Time
-}
-
-func (p *pinger) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *actor.Started:
-	case *wrapperspb.BytesValue:
-		p.tally.Took(time.Since(p.began))
-		p.counter.Add(int64(len(m.Value)))
-	default:
-		return
-	}
-	p.began = time.Now()
-	ctx.Request(p.to, p.message)
 }

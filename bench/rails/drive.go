@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"railyard/bench/internal/cell"
+	"railyard/bench/internal/pinger"
 	"railyard/endpoint"
 	"railyard/rma"
 )
@@ -100,8 +101,8 @@ func (d *driver) window(size int64, n int, w work) error {
 // ping sends one message there and back at a time, between two actors; puts may go on beside it.
 func (d *driver) ping() error {
 	s := d.setup.Spec
-	p := &pinger{tally: d.setup.Tally, counter: d.setup.Tally.Counter(s.Size), to: actor.NewPID(d.peer.Address(), "echo"),
-		message: &wrapperspb.BytesValue{Value: make([]byte, s.Size)}}
+	p := &pinger.Pinger{Tally: d.setup.Tally, Counter: d.setup.Tally.Counter(s.Size), To: actor.NewPID(d.peer.Address(), "echo"),
+		Message: &wrapperspb.BytesValue{Value: make([]byte, s.Size)}}
 	d.host.system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return p }))
 	if s.Beside > 0 {
 		return d.window(s.Beside, besideWindow, work{start: d.put, counter: d.setup.Tally.Beside()})
@@ -116,28 +117,6 @@ const besideWindow = 8
 func (d *driver) whole() error {
 	<-d.peer.Done()
 	return fmt.Errorf("the endpoint ended: %w", d.peer.Err())
-}
-
-// pinger is an actor that sends its message again when it has come back.
-type pinger struct {
-	tally   *cell.Tally
-	counter *cell.Counter
-	to      *actor.PID
-	message *wrapperspb.BytesValue
-	began   time.Time
-}
-
-func (p *pinger) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *actor.Started:
-	case *wrapperspb.BytesValue:
-		p.tally.Took(time.Since(p.began))
-		p.counter.Add(int64(len(m.Value)))
-	default:
-		return
-	}
-	p.began = time.Now()
-	ctx.Request(p.to, p.message)
 }
 
 // messages sends from as many goroutines as there are senders, each to a sink of its own.
