@@ -103,7 +103,8 @@ func drive(s cell.Setup) (func() error, error) {
 	message := &wrapperspb.BytesValue{Value: make([]byte, s.Spec.Size)}
 	switch s.Spec.Load {
 	case cell.Ping:
-		p := &pinger.Pinger{Tally: s.Tally, Counter: s.Tally.Counter(s.Spec.Size), To: actor.NewPID(s.Peer.Address, "echo"), Message: message}
+		p := &pinger.Pinger{Tally: s.Tally, Counter: s.Tally.Counter(s.Spec.Size),
+			To: actor.NewPID(s.Peer.Address, "echo"), Message: message}
 		return func() error {
 			system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return p }))
 			return nil
